@@ -32,7 +32,7 @@ STANDARD_INPUT: Final = "-"
 _FILE: Final = "standard-input"
 _ENDINGS: Final = ("SIGTERM", "SIGHUP")
 VALUE_COLUMNS: Final = ("user", "value")
-_FILES: Final = "a file, glob or directory, plain, .gz, .zst, .bz2, .xz or .zip; - is standard input"
+_FILES: Final = "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; - is standard input"
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 _READ_OPTIONS: Final = (
     *("format", "columns", "delimiter", "quoted_line_feeds", "encoding", "host_only", "strict"),

@@ -20,8 +20,9 @@ class ReadOptions:
     """Which log to read, and how."""
 
     paths: LogInput = field(repr=False)
-    """files, globs and directories; plain or compressed. Or a table in memory: a DataFrame of pandas or Polars, a
-    PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with an Arrow stream"""
+    """files, globs and directories, or URLs of them in a store; plain or compressed. Or a table in memory: a DataFrame
+    of pandas or Polars, a PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with
+    an Arrow stream"""
     format: str = "auto"
     """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex and
     Excite must be named"""

@@ -9,14 +9,15 @@ from typing import Final, Self
 
 from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.release.click_log import ClickLog
-from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.silent import SILENT
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
-from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text
+from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text, size_of
 from searchblend.logs.formats.judge import locate
 from searchblend.logs.formats.layout import UTF_8, ColumnMap, Layout, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
@@ -166,6 +167,7 @@ def open_log(
     """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)
     files = expand(options.paths) if are_paths(options.paths) else []
+    _refuse_remote_on_cluster(files, options)
     progress = _Progress(files, on_progress)
     engine = _open_engine(options, on_notice)
     try:
@@ -180,11 +182,17 @@ def open_log(
         raise
 
 
-def _sources(files: list[Path], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
+def _sources(files: list[LogFile], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
     if files:
         return find_sources(files, options, columns, engine.column_types)
     refuse_file_options(options)
     return [engine.take(options.paths, columns)]
+
+
+def _refuse_remote_on_cluster(files: Sequence[LogFile], options: ReadOptions) -> None:
+    remote = next((file for file in files if not isinstance(file, Path)), None)
+    if options.engine == "spark" and remote is not None:
+        raise UsageError(f"{remote}: only with --engine duckdb; executors read files of a file system that they share")
 
 
 def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
@@ -238,7 +246,7 @@ def refuse_useless(sources: Sequence[Source], summary: InputSummary, *, strict: 
         raise InputError(path, f"no line of the log can be used ({', '.join(reasons)})")
 
 
-def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None:
+def _refuse_first(files: list[LogFile], malformed: Mapping[str, Malformed]) -> None:
     order = {str(path): number for number, path in enumerate(files)}
     places = [
         (order[kind.first[0].path], kind.first[0].line, reason) for reason, kind in malformed.items() if kind.first
@@ -251,9 +259,9 @@ def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None
 class _Progress:
     """Adds up how far the gate's check and the database's statement are."""
 
-    def __init__(self, files: list[Path], on_progress: OnProgress | None) -> None:
+    def __init__(self, files: list[LogFile], on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress
-        self._total = sum(file.stat().st_size for file in files if file.exists())
+        self._total = sum(size_of(file) for file in files) if on_progress is not None else 0
         self._bytes_checked = 0
         self._fraction = 0.0
         self._reported = 0

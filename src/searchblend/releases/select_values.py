@@ -31,12 +31,13 @@ from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_tab
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.load import VALUE_ROWS, load_values
-from searchblend.logs.duckdb.scan import parquet_types, read_parquet
+from searchblend.logs.duckdb.scan import parquet_name, parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats import judge
-from searchblend.logs.formats.files import LogInput, are_paths, expand
+from searchblend.logs.formats.files import LogInput, are_paths, expand, size_of
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Sessions, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import columns_layout, find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.read import refuse_useless, summarize
@@ -90,7 +91,7 @@ class ValueTable:
         ``options`` are those of a log, with columns called ``user`` and ``value``.
         """
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
-        self._damaged: Path | None = None
+        self._damaged: LogFile | None = None
         self._given: GivenTable | None = None
         self._summary: InputSummary | None = None
         self._n_files = self._n_bytes = 0
@@ -121,7 +122,7 @@ class ValueTable:
         sources = _sources(session, files, options, columns)
         if isinstance(sources[0][0], Columns):
             self._damaged, self._n_files = files[0], len(files)
-            self._n_bytes = sum(file.stat().st_size for file in files)
+            self._n_bytes = sum(size_of(file) for file in files)
             return "parquet", _rows_of_parquet(session, sources)
         reading = load_values(session, sources, on_bytes)
         self._summary = summarize(sources, reading, host_only=False)
@@ -318,14 +319,16 @@ def value_columns(named: Mapping[str, str]) -> ColumnMap:
     return ColumnMap({roles[name]: column for name, column in named.items() if column != name}, values=True)
 
 
-def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
+def value_tally(session: DuckDBSession, files: Sequence[LogFile], user: str, value: str, key: str) -> SqlTally:
     """How many users of Parquet files drew each value, where the key decides the draws."""
     columns = value_columns({"user": user, "value": value})
     sources = _sources(session, files, ReadOptions(files, format="parquet"), columns)
     return SqlTally(session, _counted(_rows_of_parquet(session, sources), key))
 
 
-def _sources(session: DuckDBSession, files: Sequence[Path], options: ReadOptions, columns: ColumnMap) -> list[Source]:
+def _sources(
+    session: DuckDBSession, files: Sequence[LogFile], options: ReadOptions, columns: ColumnMap
+) -> list[Source]:
     sources = find_sources(files, options, columns, lambda path: parquet_types(session, path))
     if isinstance(sources[0][0], Sessions):
         raise InvalidParameter("format", "yandex has sessions, not rows of users and values")
@@ -335,7 +338,7 @@ def _sources(session: DuckDBSession, files: Sequence[Path], options: ReadOptions
 def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
     feeder = Feeder(session.directory)
     return " UNION ALL ".join(
-        _rows(layout, read_parquet([feeder.link(path) for path in paths]))
+        _rows(layout, read_parquet([parquet_name(session, feeder, path) for path in paths]))
         for layout, paths in sources
         if isinstance(layout, Columns)
     )

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from searchblend.core.errors import InputError
 
@@ -18,7 +18,7 @@ _OF_MACOS: Final = "__MACOSX/"
 
 
 @contextmanager
-def opened_archive(raw: IO[bytes], path: object) -> Iterator[IO[bytes]]:
+def opened_archive(raw: Any, path: object) -> Iterator[IO[bytes]]:
     """The bytes of the one file in an archive."""
     try:
         with zipfile.ZipFile(raw) as archive, archive.open(_only_file(archive, path)) as member:
@@ -27,7 +27,7 @@ def opened_archive(raw: IO[bytes], path: object) -> Iterator[IO[bytes]]:
         raise InputError(path, "the zip file is damaged or cut off") from error
 
 
-def name_inside(raw: IO[bytes], path: object) -> str:
+def name_inside(raw: Any, path: object) -> str:
     """What the one file in an archive is called."""
     try:
         with zipfile.ZipFile(raw) as archive:

@@ -21,6 +21,14 @@ from searchblend.core.errors import InputError
 from searchblend.logs.formats.archives import name_inside, opened_archive
 from searchblend.logs.formats.encodings import ByteSource, in_utf8
 from searchblend.logs.formats.layout import UTF_8
+from searchblend.logs.formats.remote import (
+    LogFile,
+    expand_remote,
+    is_partition,
+    is_remote,
+    opened_remote,
+    size_of_remote,
+)
 
 Buffer: TypeAlias = bytes | memoryview
 LogPaths = str | Path | Sequence[str | Path]
@@ -90,25 +98,39 @@ def are_paths(given: LogInput) -> TypeGuard[LogPaths]:
     return isinstance(given, Sequence) and all(isinstance(one, str | PathLike) for one in given)
 
 
-def expand(paths: LogPaths) -> list[Path]:
+def expand(paths: LogPaths) -> list[LogFile]:
     """The files behind paths, globs and directories, each once; the files of a glob or directory are sorted."""
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    files = list(dict.fromkeys(file for one in given for file in _expand_one(local_path(one))))
+    files = list(dict.fromkeys(file for one in given for file in _files_of(one)))
     if not files:
         raise InputError("log", "no file was given")
-    refuse_tables(files)
+    refuse_tables(file for file in files if isinstance(file, Path))
     for file in files:
         _refuse_archive(file)
     return files
 
 
-def _refuse_archive(file: Path) -> None:
+def expand_local(paths: LogPaths) -> list[Path]:
+    """The same where only files of this machine are read."""
+    files = expand(paths)
+    local = [file for file in files if isinstance(file, Path)]
+    if len(local) < len(files):
+        raise InputError(next(file for file in files if not isinstance(file, Path)), "expected a file of this machine")
+    return local
+
+
+def _files_of(given: str | PathLike[str]) -> Sequence[LogFile]:
+    name = fspath(given)
+    return expand_remote(name) if is_remote(name) else _expand_one(local_path(given))
+
+
+def _refuse_archive(file: LogFile) -> None:
     if other := _OTHER_COMPRESSIONS.get(file.suffix.lower()):
         raise InputError(
             file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2, .xz or .zip"
         )
-    inner = Path(file.stem) if compression_of(file) else file  # log.tar.gz
-    if archive := _ARCHIVES.get(inner.suffix.lower()):
+    inner = file.stem if compression_of(file) else file.name  # log.tar.gz
+    if archive := _ARCHIVES.get(Path(inner).suffix.lower()):
         raise InputError(file, f"is {archive}: unpack it first")
 
 
@@ -126,7 +148,7 @@ def local_path(given: str | PathLike[str]) -> Path:
 def _expand_one(path: Path) -> list[Path]:
     if path.is_dir():
         _refuse_table(path)
-        inside = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")) and _is_file(file))
+        inside = sorted(_inside(path))
         if not inside:
             raise InputError(path, "the directory holds no files")
         return inside
@@ -136,6 +158,17 @@ def _expand_one(path: Path) -> list[Path]:
     if not matches:
         raise InputError(path, "no file matches")
     return [file for file in matches if _is_file(file)]
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """The files in a folder, and in folders of it that are called ``name=value``, as partitions are."""
+    for path in folder.iterdir():
+        if path.name.startswith((".", "_")):
+            continue
+        if _is_file(path):
+            yield path
+        elif is_partition(path.name):
+            yield from _inside(path)
 
 
 def _is_file(path: Path) -> bool:
@@ -192,10 +225,27 @@ class Span:
 WHOLE: Final = Span()
 
 
+class RawFile(Protocol):
+    """A file as it is stored."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+    def tell(self) -> int: ...
+
+
+def size_of(file: LogFile) -> int:
+    """How many bytes a file has as it is stored; 0 if that cannot be told."""
+    if not isinstance(file, Path):
+        return size_of_remote(file)
+    return file.stat().st_size if file.exists() else 0
+
+
 class _Spanned:
     """The bytes of a span's lines. Where a line begins is decided by the line feed before it, wherever the cut is."""
 
-    def __init__(self, raw: io.FileIO, start: int, end: int) -> None:
+    def __init__(self, raw: RawFile, start: int, end: int) -> None:
         self._raw, self._end = raw, end
         self._last = b"\n"
         if start:
@@ -242,7 +292,7 @@ class _Decompressed:
     as one huge piece.
     """
 
-    def __init__(self, raw: io.FileIO, new_member: Callable[[], _Decompressor], slice_size: int) -> None:
+    def __init__(self, raw: RawFile, new_member: Callable[[], _Decompressor], slice_size: int) -> None:
         self._raw, self._new_member, self._slice_size = raw, new_member, slice_size
         self._member = new_member()
         self._pending = memoryview(b"")
@@ -311,12 +361,12 @@ _DECOMPRESSORS: Final[dict[str, tuple[Callable[[], _Decompressor], int]]] = {
 """what reads one member, and by how many bytes at a time"""
 
 
-def compression_of(path: Path) -> str | None:
+def compression_of(path: LogFile) -> str | None:
     """``gzip``, ``zstd``, ``bzip2``, ``xz``, ``zip`` or None, by the name: the first bytes may be a user's line."""
     return _COMPRESSIONS.get(path.suffix.lower())
 
 
-def text_name(path: Path) -> str:
+def text_name(path: LogFile) -> str:
     """What a file would be called if it were not compressed; in a zip archive, what it is called there."""
     kind = compression_of(path)
     if kind != _ZIP:
@@ -340,8 +390,12 @@ def other_than_text(start: bytes) -> str | None:
 
 
 @contextmanager
-def open_raw(path: Path) -> Iterator[io.FileIO]:
+def open_raw(path: LogFile) -> Iterator[RawFile]:
     """The file's bytes; failures to open or read it become ``InputError``."""
+    if not isinstance(path, Path):
+        with opened_remote(path) as remote:
+            yield remote
+        return
     try:
         with path.open("rb", buffering=0) as raw:
             yield raw
@@ -351,7 +405,7 @@ def open_raw(path: Path) -> Iterator[io.FileIO]:
 
 
 @contextmanager
-def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource, io.FileIO]]:
+def open_text_bytes(path: LogFile, span: Span = WHOLE) -> Iterator[tuple[ByteSource, RawFile]]:
     """The decompressed bytes, and the file itself, whose position is how far the reading is."""
     kind = compression_of(path)
     with open_raw(path) as raw:
@@ -373,7 +427,7 @@ def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource
             raise InputError(path, f"the {kind} file is damaged") from error
 
 
-def first_lines(path: Path, limit: int = 1 << 16, *, encoding: str = UTF_8) -> bytes:
+def first_lines(path: LogFile, limit: int = 1 << 16, *, encoding: str = UTF_8) -> bytes:
     """The beginning of the text in UTF-8, for its header."""
     with open_text_bytes(path) as (source, _):
         text = in_utf8(source, encoding, path)

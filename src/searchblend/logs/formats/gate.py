@@ -32,6 +32,7 @@ from searchblend.core.errors import InputError
 from searchblend.logs.formats.encodings import ByteSource, in_utf8
 from searchblend.logs.formats.files import BOM, WHOLE, Span, compression_of, open_raw, open_text_bytes
 from searchblend.logs.formats.layout import MAX_LINE, UTF_8, LineRules
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.summary import (
     BAD_QUOTES,
     INVALID_ENCODING,
@@ -97,18 +98,18 @@ class FileCheck:
 
 
 def check_clean(
-    path: Path,
+    path: LogFile,
     rules: LineRules,
     *,
     odd_bytes: bytes = b"",
     only: int | None = None,
     on_bytes: OnBytes = lambda n: None,
 ) -> FileCheck | None:
-    """The size of a plain file that needs no gate, or None as soon as something shows that it does.
+    """The size of a plain file of this machine that needs no gate, or None as soon as something shows that it does.
 
     ``only`` checks no more than so many bytes of its beginning.
     """
-    if compression_of(path) is not None or rules.encoding != UTF_8:
+    if not isinstance(path, Path) or compression_of(path) is not None or rules.encoding != UTF_8:
         return None
     check = FileCheck(ascii_only=True, no_odd_bytes=True)
     utf8 = _Utf8Check()
@@ -184,7 +185,7 @@ def _is_utf8(line: bytes) -> bool:
 class Gate:
     """Lets the good lines of one file through, in blocks, and counts the others."""
 
-    def __init__(self, path: Path, rules: LineRules, span: Span = WHOLE) -> None:
+    def __init__(self, path: LogFile, rules: LineRules, span: Span = WHOLE) -> None:
         self.path = path
         self._span = span
         self.check = FileCheck()

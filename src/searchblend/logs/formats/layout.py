@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar, Final
 
 from searchblend.core.errors import InvalidColumns, listed
+from searchblend.logs.formats.remote import LogFile
 
 UTF_8: Final = "utf-8"
 UTF_16: Final = "utf-16"
@@ -168,7 +168,7 @@ class Sessions:
 TextLayout = Delimited | JsonLines | Sessions
 """layouts of text"""
 Layout = TextLayout | Columns
-Source = tuple[Layout, list[Path]]
+Source = tuple[Layout, list[LogFile]]
 """files with one layout"""
 
 
@@ -226,7 +226,7 @@ class ColumnMap:
     def _word(self, role: str) -> str:
         return "value" if self.values and role == "query" else role
 
-    def _found(self, path: Path, names: Sequence[str], wanted: Mapping[str, str]) -> dict[str, str]:
+    def _found(self, path: LogFile, names: Sequence[str], wanted: Mapping[str, str]) -> dict[str, str]:
         """role → its column among these, in any case; a column that was given a role has no other by its name."""
         found: dict[str, str | None] = {}
         for role, asked in wanted.items():
@@ -246,7 +246,7 @@ class ColumnMap:
     def _example(self) -> str:
         return "user=NAME,value=NAME" if self.values else "user=NAME,query=NAME,url=NAME"
 
-    def find(self, path: Path, names: Sequence[str]) -> dict[str, str]:
+    def find(self, path: LogFile, names: Sequence[str]) -> dict[str, str]:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
         among them."""
         wanted = self.wanted()
@@ -261,7 +261,7 @@ class ColumnMap:
 
 
 def _no_such_column(
-    path: Path, missing: Sequence[str], names: Sequence[str], expected: Iterable[str], example: str
+    path: LogFile, missing: Sequence[str], names: Sequence[str], expected: Iterable[str], example: str
 ) -> str:
     """Names the columns there are only if one of them was expected: else the line may not be a header at all."""
     absent = " and ".join(f"'{name}'" for name in missing)

@@ -99,6 +99,7 @@ def parts_of(sources: Sequence[Source], bytes_each: int) -> list[Part]:
     (compressed files, UTF-16, and CSV where a quote may reach over lines) is one part."""
     parts: list[Part] = []
     for layout, path in [(layout, path) for layout, paths in sources for path in paths]:
+        assert isinstance(path, Path), "stores are refused before"
         for span in _spans(layout, path, max(LEAST_BYTES, min(MOST_BYTES, bytes_each))):
             parts.append(Part(len(parts), layout, path, path.absolute(), span))
     return parts
