@@ -28,8 +28,8 @@ from searchblend.core.records import HeadList
 from searchblend.logs.duckdb import feed
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.files import LogInput
-from searchblend.logs.formats.gate import MAX_LINE
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
+from searchblend.logs.formats.layout import MAX_LINE
 from searchblend.logs.read import SearchLog, read_log
 from searchblend.mechanisms.tally import Tally
 
@@ -77,6 +77,8 @@ class Shape:
     start: bytes = b""
     end_of_header: bytes = b""
     headerless: bool = False
+    encoding: str = "utf-8"
+    """of the files; lines in one byte to a letter are what bytes they are"""
 
     @property
     def quoted_line_feeds(self) -> bool:
@@ -349,13 +351,29 @@ def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], endin
         if shape.headers[0] and shape.format != "jsonl" and not shape.headerless
         else []
     )
-    content = b"\n".join([*header, *lines]) + ending
+    content = _in_encoding(shape, header, lines, ending)
     if "delimiter" in shape.options:
         content = content.translate(bytes.maketrans(b",;", b";,"))
     ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
     cut = len(content) * (number % 4) // 3  # in several members, which may end in the middle of a line
     parts = [content] if path.suffix not in ways or cut in (0, len(content)) else [content[:cut], content[cut:]]
     path.write_bytes(b"".join(ways.get(path.suffix, bytes)(part) for part in parts))
+
+
+_UTF_16: Final = {"utf-16": b"\xff\xfe", "utf-16-le": b"", "utf-16-be": b""}
+
+
+def _in_encoding(shape: Shape, header: Sequence[bytes], lines: Sequence[bytes], ending: bytes) -> bytes:
+    """In UTF-16 bytes that are not UTF-8 become halves of surrogate pairs, and some lines have a byte too many, unless
+    one could be in the middle of a record. What is done to a line depends on it alone."""
+    if shape.encoding not in _UTF_16:
+        return b"\n".join([*header, *lines]) + ending
+    order = "utf-16-le" if shape.encoding == "utf-16" else shape.encoding
+    wide = [line.decode("utf-8", "surrogateescape").encode(order, "surrogatepass") for line in [*header, *lines]]
+    for place, line in enumerate(lines, len(header)):
+        if len(line) % 7 == 3 and not shape.quoted_line_feeds:
+            wide[place] = wide[place][: len(line)] + b"\n" + wide[place][len(line) :]
+    return _UTF_16[shape.encoding] + "\n".encode(order).join(wide) + ending.decode().encode(order)
 
 
 Row = tuple[str | None, ...]

@@ -88,7 +88,8 @@ WHOLE_FILES: dict[str, tuple[bytes, int, str]] = {
     "only blank": (b"\n\n\n", 1, "log.tsv:1: expected a header"),
     "header only": (HEADER.encode(), 1, "log.tsv: the log holds no line"),
     "random bytes": (bytes(range(256)) * 400, 1, "log.tsv:1: does not begin with a line of text"),
-    "UTF-16": (GOOD.encode("utf-16"), 1, "log.tsv: is UTF-16: convert it to UTF-8 first"),
+    "UTF-16": (GOOD.encode("utf-16"), 1, "log.tsv: is UTF-16: read it with --encoding utf-16"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-be"), 1, "a byte-order mark: read it with --encoding utf-16-be"),
     "an image": (b"\x89PNG\r\n\x1a\n" + bytes(5000), 1, "log.tsv:1: does not begin with a line of text"),
     "one line without end": (b"x" * 5_000_000, 1, "log.tsv:1: does not begin with a line of text"),
     "no such column": (GOOD.replace("query", "words", 1).encode(), 2, "no column 'query': there are user, words, url"),
@@ -115,6 +116,7 @@ COMPRESSED = {
     "damaged gzip": ("log.gz", b"\x1f\x8b" + b"\xff" * 5000, "damaged"),
     "text under the name of gzip": ("log.gz", GOOD.encode(), "damaged"),
     "text under the name of bzip2": ("log.tsv.bz2", GOOD.encode(), "the bzip2 file is damaged"),
+    "text under the name of zip": ("log.tsv.zip", GOOD.encode(), "log.tsv.zip: the zip file is damaged or cut off"),
     "cut off xz": ("log.tsv.xz", lzma.compress(GOOD.encode())[:-50], "the xz file is cut off"),
 }
 
@@ -240,6 +242,7 @@ def test_csv_with_bad_quotes(command: Command):
         "urls": True,
         "host_only": False,
         "quoted_line_feeds": False,
+        "encoding": "utf-8",
     }
     assert not any("line feeds" in caveat for caveat in statement["caveats"])
 
@@ -251,6 +254,65 @@ def test_quoted_line_feeds_are_an_option_and_the_statement_says_what_it_rests_on
     statement = json.loads((command.directory / "out/statement.json").read_text())
     assert statement["parameters"]["log"]["quoted_line_feeds"]
     assert any("rests on the quotes of every line being well formed" in caveat for caveat in statement["caveats"])
+
+
+IN_UTF_16 = {"utf-16": b"\xff\xfe", "utf-16-le": b"", "utf-16-be": b""}
+
+
+@pytest.mark.parametrize("encoding", IN_UTF_16)
+def test_a_stray_byte_of_utf_16_holds_back_one_line_alone(command: Command, encoding: str):
+    mark, order = IN_UTF_16[encoding], encoding if encoding != "utf-16" else "utf-16-le"
+    feed = "\n".encode(order)
+    lines = [line.encode(order) for line in GOOD.splitlines()]
+    lines[1:1] = [PRIVATE.strip().encode(order) + b"x", b"\xdc\xdc" + PRIVATE.encode(order)[2:-2], b"\0"]
+    path = command.write(mark + feed.join(lines) + feed)
+    assert command.malformed(path, "--encoding", encoding) == {
+        "invalid_encoding": (3, ["log.tsv:2", "log.tsv:3", "log.tsv:4"])
+    }
+    read = json.loads((command.directory / "input.json").read_text())
+    assert (read["lines"], read["users"]) == (1503, 1500)
+    statement = json.loads((command.directory / "out/statement.json").read_text())
+    assert statement["parameters"]["log"]["encoding"] == encoding
+
+
+def test_an_undefined_byte_of_an_encoding_holds_back_one_line_alone(command: Command):
+    text = GOOD.replace("query 1", "caf\xe9 1").encode("cp1252").splitlines(keepends=True)
+    path = command.write(b"".join([text[0], PRIVATE.encode().replace(b" ", b"\x81", 1), *text[1:]]))
+    assert command.malformed(path, "--encoding", "cp1252") == {"invalid_encoding": (1, ["log.tsv:2"])}
+    assert "café 1" in (command.directory / "out/trends.csv").read_text(encoding="utf-8")
+
+
+ENCODINGS: dict[str, tuple[str, bytes, int, str]] = {
+    "unknown": ("klingon", GOOD.encode(), 2, "encoding: expected one of utf-8, utf-16, "),
+    "no mark": ("utf-16", GOOD.encode(), 1, "log.tsv: expected a byte-order mark of UTF-16 as its first bytes"),
+    "UTF-8 as UTF-16": ("utf-16-le", GOOD.encode(), 1, "log.tsv:1: does not begin with a line of text"),
+    "UTF-16 as Latin-1": ("latin-1", GOOD.encode("utf-16"), 1, "log.tsv:1: does not begin with a line of text"),
+    "empty": ("utf-16", b"", 1, "log.tsv: the file is empty"),
+    "a mark alone": ("utf-16", b"\xff\xfe", 1, "log.tsv: the file is empty"),
+    "half a mark": ("utf-16", b"\xff", 1, "log.tsv: expected a byte-order mark"),
+    "Parquet": ("latin-1", b"PAR1" + bytes(500), 1, "the Parquet file cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_files_that_are_not_in_their_encoding(command: Command, name: str):
+    encoding, content, code, message = ENCODINGS[name]
+    assert message in command.fails(code, command.write(content), "--encoding", encoding)
+
+
+JSON_LINES = [json.dumps({"user": i, "query": f"query {i % 5}", "url": f"http://{i % 3}.example"}) for i in range(1500)]
+
+
+def test_the_first_persons_bytes_do_not_refuse_a_log_without_a_header(command: Command):
+    """A byte-order mark of UTF-16 at its beginning may be a broken line of theirs: that line alone is held back."""
+    path = command.write(b"\xff\xfe" + "\n".join(["{}", *JSON_LINES]).encode(), "log.jsonl")
+    assert command.malformed(path) == {"invalid_utf8": (1, ["log.jsonl:1"])}
+
+
+def test_a_log_without_a_header_in_utf_16(command: Command):
+    path = command.write("\n".join(JSON_LINES).encode("utf-16"), "log.jsonl")
+    assert "the first file is UTF-16: read it with --encoding utf-16)" in command.fails(1, path)
+    assert command.malformed(path, "--encoding", "utf-16") == {}
 
 
 def test_a_yandex_click_without_its_query(command: Command):

@@ -38,9 +38,10 @@ from input_worlds import (
 )
 from searchblend.core.errors import RunError
 from searchblend.logs.duckdb import feed, given, scan
+from searchblend.logs.formats import encodings
 from searchblend.logs.formats import sources as formats
 from searchblend.logs.formats.files import LogInput
-from searchblend.logs.formats.layout import Delimited, JsonLines, LineRules
+from searchblend.logs.formats.layout import ENCODINGS, UTF_8, Delimited, JsonLines, LineRules
 
 MODES: list[dict[str, Any]] = [
     {"draws": 2, "keep_lines": True, "rows": True},
@@ -80,15 +81,15 @@ def shape_of_batch(number: int) -> Shape:
     return varied(shape_of(format_and_mode(number)[0], chance), chance)
 
 
-def batch(folder: Path, number: int, kinds: Sequence[str | None], n: int) -> list[Any]:
+def batch(folder: Path, number: int, kinds: Sequence[str | None], n: int, encoding: str = UTF_8) -> list[Any]:
     """n pairs of each of some kinds, of one format, drawn by a number, read together: what is not the sum."""
     chance = random.Random(number)
     format_name, mode = format_and_mode(number)
-    shape = shape_of_batch(number)
+    shape = replace(shape_of_batch(number), encoding=encoding)
     made = [world for place, kind in enumerate(kinds) for world in worlds(shape, n, kind, chance, first=n * place)]
     logs = write(folder, shape, made, chance.choice([b"", b"\n"]), *chance.choices(SUFFIXES, k=len(kinds)))
     with small_blocks() if chance.random() < 0.5 else nullcontext():
-        found = [read(log, format_name, {**MODES[mode], **shape.options}) for log in logs]
+        found = [read(log, format_name, {**MODES[mode], **shape.options, "encoding": encoding}) for log in logs]
     shutil.rmtree(folder)
     return differences(*found)
 
@@ -149,6 +150,14 @@ def test_no_line_changes_another_persons_among_lines_of_one_kind(kind: str | Non
 def test_no_line_changes_another_persons_in_a_log_of_one_file(number: int, tmp_path: Path):
     """Nothing else is in the log that could hide a decision about the whole of it."""
     assert batch(tmp_path / "log", number, [KINDS[number // len(FORMATS) % len(KINDS)]], 1) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("encoding", ENCODINGS[1:])
+def test_no_line_changes_another_persons_in_any_encoding(encoding: str, tmp_path: Path):
+    """Pairs of neighbours: 4 of each of two kinds in each format. In UTF-16 some lines have an odd number of bytes."""
+    for number in range(300, 300 + len(FORMATS)):
+        assert batch(tmp_path / "log", number, [None, KINDS[1 + number % len(PIECES)]], 4, encoding) == [], number
 
 
 @pytest.mark.slow
@@ -248,6 +257,21 @@ def _members_are_those_of_the_first_lines(patch: pytest.MonkeyPatch) -> None:
 
 def _only_the_first_line_loses_its_mark(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JsonLines, "rules", LineRules(header=True))
+
+
+def _code_units_are_counted_from_the_beginning(patch: pytest.MonkeyPatch) -> None:
+    """One stray byte of UTF-16 shifts all that follow."""
+
+    def lines(self: Any, text: bytes, feed: bytes) -> bytes:
+        return text.decode(self._encoding, "replace").encode()
+
+    patch.setattr(encodings._OfUtf16, "_lines", lines)
+
+
+def test_a_shift_of_code_units_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    _code_units_are_counted_from_the_beginning(monkeypatch)
+    numbers = range(300, 300 + 2 * len(FORMATS))
+    assert any(batch(tmp_path / str(number), number, ["invalid"], 4, "utf-16") for number in numbers)
 
 
 def _ids_are_cast_as_they_come(patch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from searchblend.cli.printing import json_text, note_step, warn
 from searchblend.core.errors import EmptyHeadList, OutputError, UsageError
 from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
-from searchblend.logs.formats.layout import NAMEABLE
+from searchblend.logs.formats.layout import ENCODINGS, NAMEABLE, UTF_8
 from searchblend.store.ledger_windows import ALL_TIME
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ STANDARD_INPUT: Final = "-"
 _FILE: Final = "standard-input"
 _ENDINGS: Final = ("SIGTERM", "SIGHUP")
 VALUE_COLUMNS: Final = ("user", "value")
-_FILES: Final = "a file, glob or directory, plain, .gz, .zst, .bz2 or .xz; - is standard input"
+_FILES: Final = "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; - is standard input"
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 _READ_OPTIONS: Final = (
-    *("format", "columns", "delimiter", "quoted_line_feeds", "host_only", "strict"),
+    *("format", "columns", "delimiter", "quoted_line_feeds", "encoding", "host_only", "strict"),
     *("engine", "master", "memory", "threads", "temp_directory"),
 )
 """options that ``ReadOptions`` knows under the same names"""
@@ -89,6 +89,7 @@ def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE
         help="a quoted CSV field may go on in the next line; the promise then rests on every line's quotes being well "
         "formed: one person's line can swallow others'",
     )
+    parser.add_argument("--encoding", default=UTF_8, help=f"of text: {', '.join(ENCODINGS)} ({UTF_8})")
 
 
 def read_options(options: argparse.Namespace, *, optin_column: str | None = None) -> ReadOptions:

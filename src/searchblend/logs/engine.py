@@ -25,7 +25,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from searchblend.clickgraph.release.click_log import ClickLog
@@ -34,6 +33,7 @@ from searchblend.core.randomness import SystemRandomness
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import ColumnMap, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.relational import SqlEngine, SqlGroup
 from searchblend.logs.summary import LogStatistics, Malformed
@@ -93,7 +93,7 @@ class LogEngine(ABC):
     def close(self) -> None: ...
 
     @abstractmethod
-    def column_types(self, path: Path) -> Mapping[str, str]:
+    def column_types(self, path: LogFile) -> Mapping[str, str]:
         """The columns of a Parquet file and their types, in DuckDB's words."""
 
     def take(self, given: object, columns: ColumnMap) -> Source:

@@ -9,6 +9,7 @@ from typing import Final
 
 from searchblend.core.errors import InvalidParameter
 from searchblend.logs.formats.files import LogInput
+from searchblend.logs.formats.layout import ENCODINGS, UTF_8
 
 DEFAULT_MEMORY: Final = "2GB"
 """What the database may use before it goes on in the temp directory."""
@@ -19,8 +20,9 @@ class ReadOptions:
     """Which log to read, and how."""
 
     paths: LogInput = field(repr=False)
-    """files, globs and directories; plain or compressed. Or a table in memory: a DataFrame of pandas or Polars, a
-    PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with an Arrow stream"""
+    """files, globs and directories, or URLs of them in a store; plain or compressed. Or a table in memory: a DataFrame
+    of pandas or Polars, a PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with
+    an Arrow stream"""
     format: str = "auto"
     """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex and
     Excite must be named"""
@@ -37,6 +39,8 @@ class ReadOptions:
     """whether a quoted CSV field may go on in the next line. Then the privacy promise rests on every line's quotes
     being well formed, and on no record being longer than 1 MiB: one person's line can swallow those of others. Else a
     record is one line, and one whose quotes do not balance is held back alone"""
+    encoding: str = UTF_8
+    """a name among ``ENCODINGS``, of text files"""
     host_only: bool = False
     """whether the host alone of every URL is kept"""
     strict: bool = False
@@ -64,7 +68,17 @@ class ReadOptions:
     """address of the Spark master; None: that of the environment, or this machine"""
 
     def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise InvalidParameter("encoding", f"expected one of {', '.join(ENCODINGS)}")
         if self.draws < 0:
             raise InvalidParameter("draws", f"expected a whole number of at least 0, found {self.draws!r}")
         if self.searches_only and (self.draws or self.keep_lines):
             raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")
+
+
+def refuse_file_options(options: ReadOptions) -> None:
+    """A table in memory has columns of strings: what says how files are read is refused."""
+    if options.format != "auto":
+        raise InvalidParameter("format", "only of files: a table in memory has columns")
+    if options.encoding != UTF_8:
+        raise InvalidParameter("encoding", "only of files: a table in memory has strings")

@@ -9,16 +9,17 @@ from typing import Final, Self
 
 from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.release.click_log import ClickLog
-from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.silent import SILENT
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
-from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text
+from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text, size_of
 from searchblend.logs.formats.judge import locate
-from searchblend.logs.formats.layout import ColumnMap, Columns, Layout, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, Layout, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import find_sources
-from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
 
 OnProgress = Callable[[int, int], None]
@@ -54,6 +55,7 @@ class SearchLog:
             "urls": layout.has_urls,
             "host_only": options.host_only,
             "quoted_line_feeds": options.quoted_line_feeds,
+            "encoding": options.encoding,
         }
         """How the log was read. It rests on names, headers and options alone, and may be published."""
 
@@ -107,6 +109,7 @@ def read_log(
     optin_column: str | None = None,
     urls: bool = True,
     quoted_line_feeds: bool = False,
+    encoding: str = UTF_8,
     host_only: bool = False,
     strict: bool = False,
     draws: int = 1,
@@ -138,6 +141,7 @@ def read_log(
         optin_column=optin_column,
         urls=urls,
         quoted_line_feeds=quoted_line_feeds,
+        encoding=encoding,
         host_only=host_only,
         strict=strict,
         draws=draws,
@@ -163,6 +167,7 @@ def open_log(
     """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)
     files = expand(options.paths) if are_paths(options.paths) else []
+    _refuse_remote_on_cluster(files, options)
     progress = _Progress(files, on_progress)
     engine = _open_engine(options, on_notice)
     try:
@@ -177,12 +182,17 @@ def open_log(
         raise
 
 
-def _sources(files: list[Path], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
+def _sources(files: list[LogFile], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
     if files:
         return find_sources(files, options, columns, engine.column_types)
-    if options.format != "auto":
-        raise InvalidParameter("format", "only of files: a table in memory has columns")
+    refuse_file_options(options)
     return [engine.take(options.paths, columns)]
+
+
+def _refuse_remote_on_cluster(files: Sequence[LogFile], options: ReadOptions) -> None:
+    remote = next((file for file in files if not isinstance(file, Path)), None)
+    if options.engine == "spark" and remote is not None:
+        raise UsageError(f"{remote}: only with --engine duckdb; executors read files of a file system that they share")
 
 
 def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
@@ -226,15 +236,17 @@ def refuse_useless(sources: Sequence[Source], summary: InputSummary, *, strict: 
     if not summary.users:
         reasons = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
         reasons += [f"{summary.without_url} without URL"] if summary.without_url else []
-        is_text = not isinstance(sources[0][0], Columns)  # checked only now that no line can be used
-        if is_text and (other := other_than_text(first_lines(path))) is not None:
+        in_utf8 = (
+            getattr(sources[0][0], "encoding", None) == UTF_8
+        )  # the bytes matter only now that no line can be used
+        if in_utf8 and (other := other_than_text(first_lines(path))) is not None:
             reasons.append(f"the first file is {other}")
         if summary.without_url == summary.lines:
             reasons.append("is it a log of queries alone? then read it with --no-urls")
         raise InputError(path, f"no line of the log can be used ({', '.join(reasons)})")
 
 
-def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None:
+def _refuse_first(files: list[LogFile], malformed: Mapping[str, Malformed]) -> None:
     order = {str(path): number for number, path in enumerate(files)}
     places = [
         (order[kind.first[0].path], kind.first[0].line, reason) for reason, kind in malformed.items() if kind.first
@@ -247,9 +259,9 @@ def _refuse_first(files: list[Path], malformed: Mapping[str, Malformed]) -> None
 class _Progress:
     """Adds up how far the gate's check and the database's statement are."""
 
-    def __init__(self, files: list[Path], on_progress: OnProgress | None) -> None:
+    def __init__(self, files: list[LogFile], on_progress: OnProgress | None) -> None:
         self._on_progress = on_progress
-        self._total = sum(file.stat().st_size for file in files if file.exists())
+        self._total = sum(size_of(file) for file in files) if on_progress is not None else 0
         self._bytes_checked = 0
         self._fraction = 0.0
         self._reported = 0

@@ -14,6 +14,7 @@ FIRST_PLACES: Final = 5
 
 # Detected in the bytes, before a line is split into fields.
 INVALID_UTF8: Final = "invalid_utf8"
+INVALID_ENCODING: Final = "invalid_encoding"
 NUL_BYTE: Final = "nul_byte"
 LINE_TOO_LONG: Final = "line_too_long"
 BAD_QUOTES: Final = "bad_quotes"
@@ -28,7 +29,8 @@ UNUSABLE_URL: Final = "unusable_url"
 BAD_OPTIN: Final = "bad_optin"
 
 EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
-    INVALID_UTF8: (None, "expected UTF-8 text"),
+    INVALID_UTF8: (None, "expected UTF-8 text; another encoding is said with --encoding"),
+    INVALID_ENCODING: (None, "expected text in the encoding that --encoding says"),
     NUL_BYTE: (None, "expected text, found a NUL byte"),
     LINE_TOO_LONG: (None, "expected a line of at most 1 MiB"),
     BAD_QUOTES: (None, "expected quotes around a whole field, doubled inside it"),

@@ -24,6 +24,7 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder, write_whole
 from searchblend.logs.formats.files import local_path
+from searchblend.logs.formats.remote import is_remote
 from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")
@@ -181,7 +182,7 @@ def remember_release(output: Path, log: str | None, spend: Spend, *, created: st
 
 
 def _digest(log: str | None) -> str:
-    place = "" if log is None else str(local_path(log).resolve())
+    place = "" if log is None else log if is_remote(log) else str(local_path(log).resolve())
     return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -31,14 +31,15 @@ from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_tab
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.load import VALUE_ROWS, load_values
-from searchblend.logs.duckdb.scan import parquet_types, read_parquet
+from searchblend.logs.duckdb.scan import parquet_name, parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats import judge
-from searchblend.logs.formats.files import LogInput, are_paths, expand
+from searchblend.logs.formats.files import LogInput, are_paths, expand, size_of
 from searchblend.logs.formats.gate import OnBytes
-from searchblend.logs.formats.layout import ColumnMap, Columns, Sessions, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Sessions, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import columns_layout, find_sources
-from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
@@ -90,7 +91,7 @@ class ValueTable:
         ``options`` are those of a log, with columns called ``user`` and ``value``.
         """
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
-        self._damaged: Path | None = None
+        self._damaged: LogFile | None = None
         self._given: GivenTable | None = None
         self._summary: InputSummary | None = None
         self._n_files = self._n_bytes = 0
@@ -101,15 +102,18 @@ class ValueTable:
         except BaseException:
             self.close()
             raise
-        self.decided: Final = {"format": self._format, "quoted_line_feeds": options.quoted_line_feeds}
+        self.decided: Final = {
+            "format": self._format,
+            "quoted_line_feeds": options.quoted_line_feeds,
+            "encoding": options.encoding,
+        }
         """How the table was read. It rests on names, headers and options alone, and may be published."""
 
     def _open(self, options: ReadOptions, on_bytes: OnBytes) -> tuple[str, str]:
         """The format, and SELECT of the rows."""
         session, columns = self._session, value_columns(options.columns)
         if not are_paths(options.paths):
-            if options.format != "auto":
-                raise InvalidParameter("format", "only of files: a table in memory has columns")
+            refuse_file_options(options)
             self._given = table = GivenTable(session, options.paths)
             layout = columns_layout(table.label, table.types, columns)
             table.keep(layout.columns.values())
@@ -118,7 +122,7 @@ class ValueTable:
         sources = _sources(session, files, options, columns)
         if isinstance(sources[0][0], Columns):
             self._damaged, self._n_files = files[0], len(files)
-            self._n_bytes = sum(file.stat().st_size for file in files)
+            self._n_bytes = sum(size_of(file) for file in files)
             return "parquet", _rows_of_parquet(session, sources)
         reading = load_values(session, sources, on_bytes)
         self._summary = summarize(sources, reading, host_only=False)
@@ -169,6 +173,7 @@ def select_values(
     format: str = "auto",
     delimiter: str | None = None,
     quoted_line_feeds: bool = False,
+    encoding: str = UTF_8,
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
@@ -186,6 +191,7 @@ def select_values(
         format: of files, as for ``read_log``
         delimiter: between the fields of CSV or TSV, as for ``read_log``
         quoted_line_feeds: of CSV, as for ``read_log``
+        encoding: of text files, as for ``read_log``
         memory: limit of the database; the rest goes to ``temp_directory``
         threads: of the database; None: one for each core
         temp_directory: where the database spills; None: the system's
@@ -195,8 +201,13 @@ def select_values(
         ``sb.select_values("installed.parquet", sb.Budget(1.0, 1e-7), user="person", value="app")``
     """
     source = randomness or SystemRandomness()
-    options = {"memory": memory, "threads": threads, "temp_directory": temp_directory}
-    reading = {"format": format, "delimiter": delimiter, "quoted_line_feeds": quoted_line_feeds, **options}
+    reading: dict[str, Any] = {
+        "format": format,
+        "delimiter": delimiter,
+        "quoted_line_feeds": quoted_line_feeds,
+        "encoding": encoding,
+    }
+    reading |= {"memory": memory, "threads": threads, "temp_directory": temp_directory}
     selection = Selection.of(paths, budget, user=user, value=value, **reading)
     with selection.read(source) as table:
         return selection.draw(table, source)
@@ -308,14 +319,16 @@ def value_columns(named: Mapping[str, str]) -> ColumnMap:
     return ColumnMap({roles[name]: column for name, column in named.items() if column != name}, values=True)
 
 
-def value_tally(session: DuckDBSession, files: Sequence[Path], user: str, value: str, key: str) -> SqlTally:
+def value_tally(session: DuckDBSession, files: Sequence[LogFile], user: str, value: str, key: str) -> SqlTally:
     """How many users of Parquet files drew each value, where the key decides the draws."""
     columns = value_columns({"user": user, "value": value})
     sources = _sources(session, files, ReadOptions(files, format="parquet"), columns)
     return SqlTally(session, _counted(_rows_of_parquet(session, sources), key))
 
 
-def _sources(session: DuckDBSession, files: Sequence[Path], options: ReadOptions, columns: ColumnMap) -> list[Source]:
+def _sources(
+    session: DuckDBSession, files: Sequence[LogFile], options: ReadOptions, columns: ColumnMap
+) -> list[Source]:
     sources = find_sources(files, options, columns, lambda path: parquet_types(session, path))
     if isinstance(sources[0][0], Sessions):
         raise InvalidParameter("format", "yandex has sessions, not rows of users and values")
@@ -325,7 +338,7 @@ def _sources(session: DuckDBSession, files: Sequence[Path], options: ReadOptions
 def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
     feeder = Feeder(session.directory)
     return " UNION ALL ".join(
-        _rows(layout, read_parquet([feeder.link(path) for path in paths]))
+        _rows(layout, read_parquet([parquet_name(session, feeder, path) for path in paths]))
         for layout, paths in sources
         if isinstance(layout, Columns)
     )

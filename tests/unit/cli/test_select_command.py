@@ -69,7 +69,11 @@ def test_a_selection_is_a_release(table, capsys):
     assert document["statement"]["guarantee"]["holds"]
     assert "keeps account" not in printed.err
     assert json.loads((out / "statement.json").read_text()) == document["statement"]
-    assert document["statement"]["parameters"]["table"] == {"format": "csv", "quoted_line_feeds": False}
+    assert document["statement"]["parameters"]["table"] == {
+        "format": "csv",
+        "quoted_line_feeds": False,
+        "encoding": "utf-8",
+    }
     assert read_release(out).columns() == {"value": ["Green tea"], "count": [document["values"][0]["count"]]}
     assert "my own blend" not in "".join(path.read_text() for path in out.iterdir())
     counts = json.loads((table.parent / "counts.json").read_text())

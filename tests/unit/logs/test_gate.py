@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from searchblend.logs.formats import gate
 from searchblend.logs.formats.files import Span
-from searchblend.logs.formats.gate import MAX_LINE, FileCheck, Gate, check_clean
-from searchblend.logs.formats.layout import LineRules
+from searchblend.logs.formats.gate import FileCheck, Gate, check_clean
+from searchblend.logs.formats.layout import MAX_LINE, LineRules
 
 HEADED = LineRules(header=True)
 HEADLESS = LineRules()

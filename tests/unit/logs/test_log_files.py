@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import os
@@ -11,13 +12,21 @@ import random
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from searchblend.core.errors import InputError
-from searchblend.logs.formats.files import compression_of, expand, first_lines, open_text_bytes, other_than_text
+from searchblend.logs.formats.files import (
+    compression_of,
+    expand,
+    first_lines,
+    open_text_bytes,
+    other_than_text,
+    text_name,
+)
 from searchblend.logs.read import read_log
 
 _RANDOM = random.Random(1)
@@ -122,6 +131,59 @@ def test_bzip2_and_xz_are_read_member_by_member(suffix, pack, tmp_path: Path):
         content(path)
 
 
+def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return whole.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_the_one_file_of_a_zip_archive_is_read(method: int, tmp_path: Path):
+    path = tmp_path / "export.ZIP"
+    path.write_bytes(zipped({"folder/": b"", "folder/Log.JSONL": TEXT, "__MACOSX/folder/._Log.JSONL": b"x"}, method))
+    assert expand(path) == [path]
+    assert content(path, 100) == TEXT
+    assert text_name(path) == "Log.JSONL"
+
+
+ARCHIVES = {
+    "no file": (zipped({"folder/": b""}), "expected one file in the zip archive, found 0"),
+    "two files": (zipped({"a.tsv": TEXT, "b.tsv": TEXT}), "expected one file in the zip archive, found 2"),
+    "bzip2 inside": (zipped({"a.tsv": TEXT}, zipfile.ZIP_BZIP2), "stored or deflated"),
+    "cut off": (zipped({"a.tsv": TEXT})[:-30], "the zip file is damaged or cut off"),
+    "a beginning": (zipped({"a.tsv": TEXT})[:100], "the zip file is damaged or cut off"),
+    "empty": (b"", "the zip file is damaged or cut off"),
+    "wrong checksum": (zipped({"a.tsv": TEXT}, zipfile.ZIP_STORED).replace(TEXT[:9], TEXT[1:10], 1), "damaged"),
+    "encrypted": (
+        zipped({"a.tsv": TEXT}).replace(b"PK\x01\x02\x14\x03\x14\0\0", b"PK\x01\x02\x14\x03\x14\0\1"),
+        "encrypted",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_zip_archives_that_are_refused(name: str, tmp_path: Path):
+    whole, problem = ARCHIVES[name]
+    (tmp_path / "log.zip").write_bytes(whole)
+    with pytest.raises(InputError, match=problem) as refused:
+        content(tmp_path / "log.zip")
+    assert str(refused.value).startswith(f"{tmp_path}/log.zip: ")
+
+
+def test_a_log_in_a_zip_archive_is_read_as_the_file_in_it(tmp_path: Path):
+    lines = b"".join(b'{"user": %d, "query": "a"}\n' % i for i in range(9)) + b'{"user": 9, "query": "\xff"}\n'
+    (tmp_path / "log.jsonl").write_bytes(lines)
+    (tmp_path / "export.zip").write_bytes(zipped({"log.jsonl": lines}))
+    found = []
+    for name in ("log.jsonl", "export.zip"):
+        with read_log(tmp_path / name, urls=False, key=bytes(16)) as log:
+            places = [place.line for kind in log.summary.malformed.values() for place in kind.first]
+            found.append((log.summary.format, log.summary.users, places))
+    assert found == [("jsonl", 9, [10])] * 2
+
+
 def test_a_url_of_a_file_is_its_path(tmp_path: Path):
     for name in ("a b.tsv", "c.tsv"):
         (tmp_path / name).write_bytes(TEXT)
@@ -137,7 +199,7 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         first_lines(tmp_path / "none")
 
 
-@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2", "xz"])
+@pytest.mark.parametrize("suffix", ["gz", "zst", "bz2", "xz", "zip"])
 def test_text_under_the_name_of_a_compression_is_refused(suffix, tmp_path: Path):
     (tmp_path / f"log.{suffix}").write_bytes(TEXT)
     with pytest.raises(InputError, match=r"damaged|cut off"):
@@ -149,7 +211,6 @@ def test_text_under_the_name_of_a_compression_is_refused(suffix, tmp_path: Path)
     [
         ("log.tsv.lz4", "compressed with LZ4"),
         ("log.lzma", "compressed with LZMA"),
-        ("log.ZIP", "a zip archive: unpack it first"),
         ("log.7z", "a 7-Zip archive: unpack it first"),
         ("log.rar", "a RAR archive: unpack it first"),
         *((f"log.{name}", "a tar archive: unpack it first") for name in ("tar", "tar.gz", "TAR.XZ", "tsv.tgz")),
@@ -170,7 +231,7 @@ def test_other_compressions_and_archives_are_named(name, called, tmp_path: Path)
         (bz2.compress, r"bzip2: name it \.bz2"),
         (lzma.compress, r"xz: name it \.xz"),
         (lambda text: lzma.compress(text, lzma.FORMAT_ALONE), "compressed with LZMA"),
-        (lambda _: b"PK\x03\x04...", "zip"),
+        (lambda _: b"PK\x03\x04...", r"zip archive: name it \.zip"),
         (lambda _: b"7z\xbc\xaf\x27\x1c...", "7-Zip"),
         (lambda _: b"Rar!\x1a\x07...", "RAR"),
         (lambda text: tarfile.TarInfo("log.tsv").tobuf() + text, "a tar archive: unpack"),

@@ -15,7 +15,7 @@ from reference_rules import tsv
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.core.records import Record
-from searchblend.logs.formats.gate import MAX_LINE
+from searchblend.logs.formats.layout import MAX_LINE
 
 AOL = (
     "AnonID\tQuery\tQueryTime\tItemRank\tClickURL\n"
@@ -434,6 +434,7 @@ def test_urls_are_left_out_of_every_format_with_columns(tmp_path: Path):
                 "urls": False,
                 "host_only": False,
                 "quoted_line_feeds": False,
+                "encoding": "utf-8",
             }
 
 

@@ -116,6 +116,7 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
         delimiter=options.delimiter,
         urls=not options.no_urls,
         quoted_line_feeds=options.quoted_line_feeds,
+        encoding=options.encoding,
         rows=False,
         key=hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16],
     )

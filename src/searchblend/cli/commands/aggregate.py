@@ -51,11 +51,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _aggregate(options: argparse.Namespace) -> Aggregate:
-    from searchblend.logs.formats.files import expand
+    from searchblend.logs.formats.files import expand_local
     from searchblend.logs.spark.session import SparkRunner
     from searchblend.service.aggregate import aggregate_files, aggregate_on_spark
 
-    shape, paths = _shape(options), expand(options.reports)
+    shape, paths = _shape(options), expand_local(options.reports)
     with run_progress() as (on_progress, on_step):
         if options.engine == "local":
             on_step("counting")

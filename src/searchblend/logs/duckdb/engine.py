@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from searchblend.logs.formats import judge
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.formats.layout import ColumnMap, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.options import ReadOptions
 
 _AT_ONCE: Final = 1 << 25
@@ -47,7 +47,7 @@ class DuckDBEngine(LogEngine):
         self._session.close()
         judge.forget()
 
-    def column_types(self, path: Path) -> Mapping[str, str]:
+    def column_types(self, path: LogFile) -> Mapping[str, str]:
         return parquet_types(self._session, path)
 
     def take(self, given: object, columns: ColumnMap) -> Source:

@@ -15,12 +15,13 @@ from typing import Final
 from searchblend.logs.formats.files import WHOLE, Span
 from searchblend.logs.formats.gate import FileCheck, Gate, OnBytes, check_clean
 from searchblend.logs.formats.layout import LineRules
+from searchblend.logs.formats.remote import LogFile
 
 _RETRY_SECONDS: Final = 0.002
 _BEGINNING: Final = 1 << 20
 """How much of a file is checked before the database begins to read it."""
 
-Known = dict[Path, FileCheck | None]
+Known = dict[LogFile, FileCheck | None]
 """What a check of all bytes of a file has shown; None if it needs cleaning."""
 
 
@@ -36,7 +37,7 @@ class WrongGuess(Exception):
 class Feed:
     """The names under which a database finds some files, and what the gate counted in them."""
 
-    names: list[Path] = field(default_factory=list)
+    names: list[Path | str] = field(default_factory=list)
     checks: list[FileCheck] = field(default_factory=list)
     gated: bool = False
     """Whether every file went through the gate."""
@@ -71,7 +72,7 @@ class Feeder:
         self._directory, self._name = directory, name
         self._on_bytes = on_bytes
         self._known: Known = dict(known or {})
-        self._guesses: list[tuple[Path, FileCheck, Callable[[], FileCheck | None]]] = []
+        self._guesses: list[tuple[LogFile, FileCheck, Callable[[], FileCheck | None]]] = []
         self._pipes: list[tuple[Path, Gate]] = []
         self._wrong_guess = False
         self._failure: BaseException | None = None
@@ -80,7 +81,7 @@ class Feeder:
         self._opening = threading.Lock()
         self._names = 0
 
-    def feed(self, paths: Sequence[Path], rules: LineRules, *, odd_bytes: bytes = b"") -> Feed:
+    def feed(self, paths: Sequence[LogFile], rules: LineRules, *, odd_bytes: bytes = b"") -> Feed:
         """Checks the beginning of each file and decides how it is read.
 
         The gate changes the separator of files that may have quotes, so if one of those needs it, all go through.
@@ -88,14 +89,14 @@ class Feeder:
         guesses = [self._guess(path, rules, odd_bytes) for path in paths]
         feed = Feed(gated=rules.quotes and None in guesses)
         for path, guess in zip(paths, guesses, strict=True):
-            if guess is not None and not feed.gated:
+            if guess is not None and isinstance(path, Path) and not feed.gated:
                 feed.names.append(self.link(path))
                 feed.checks.append(guess)
             else:
                 self._add_gate(feed, Gate(path, rules))
         return feed
 
-    def feed_span(self, path: Path, rules: LineRules, span: Span = WHOLE) -> tuple[Feed, Gate]:
+    def feed_span(self, path: LogFile, rules: LineRules, span: Span = WHOLE) -> tuple[Feed, Gate]:
         """A part of a file, through the gate."""
         feed, gate = Feed(gated=rules.quotes), Gate(path, rules, span)
         self._add_gate(feed, gate)
@@ -108,7 +109,7 @@ class Feeder:
         feed.names.append(name)
         feed.checks.append(gate.check)
 
-    def _guess(self, path: Path, rules: LineRules, odd_bytes: bytes) -> FileCheck | None:
+    def _guess(self, path: LogFile, rules: LineRules, odd_bytes: bytes) -> FileCheck | None:
         if path in self._known:
             return self._known[path]
         guess = check_clean(path, rules, odd_bytes=odd_bytes, only=_BEGINNING)

@@ -25,6 +25,7 @@ from searchblend.logs.duckdb.normal_forms import ODD_BYTES
 from searchblend.logs.duckdb.scan import (
     REJECTED_TABLE,
     Scan,
+    parquet_name,
     queries_without_click,
     scan_columns,
     scan_delimited,
@@ -35,10 +36,11 @@ from searchblend.logs.duckdb.scan import (
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats import judge
-from searchblend.logs.formats.files import WHOLE, Span
+from searchblend.logs.formats.files import WHOLE, Span, size_of
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.formats.layout import ColumnMap, Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import columns_layout
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
 
@@ -108,12 +110,12 @@ class LineTable:
             reading = replace(reading, held_back=merged(parts), in_fields={})
         return reading
 
-    def read_span(self, layout: Layout, path: Path, span: Span) -> tuple[Reading, int]:
+    def read_span(self, layout: Layout, path: LogFile, span: Span) -> tuple[Reading, int]:
         """A part of one file: what was counted, and how many lines of text it has. Sessions become ``yandex_rows``."""
         self._has_suggestions = layout.has_suggestions
         feeder = Feeder(self._session.directory, name=self._session.new_name("input"))
         if isinstance(layout, Columns):
-            name = feeder.link(path)
+            name = parquet_name(self._session, feeder, path)
             loaded = self._load_lines([scan_columns(layout, [name], rows=span)])
             reading = reading_of(self._session, [(layout, [path])], [], loaded)
             if reading.in_fields:
@@ -150,7 +152,7 @@ class LineTable:
     ) -> tuple[list[Feed], Loaded]:
         """Fills ``lines``, or ``searches``: how the files were fed, and what was found in them."""
         feeder = Feeder(self._session.directory, on_bytes, name=self._session.new_name("input"), known=known)
-        feeds = [feed_layout(feeder, layout, paths) for layout, paths in sources]
+        feeds = [feed_layout(self._session, feeder, layout, paths) for layout, paths in sources]
         with feeder.running(self._session.interrupt), self._session.watched(on_fraction):
             if isinstance(sources[0][0], Sessions):
                 self.searches_only = False
@@ -234,7 +236,7 @@ class LineTable:
         """
 
     def _rows_of_problems(
-        self, layout: Columns, paths: Sequence[Path], names: Sequence[Path], span: Span = WHOLE
+        self, layout: Columns, paths: Sequence[LogFile], names: Sequence[Path | str], span: Span = WHOLE
     ) -> dict[str, Malformed]:
         """How many rows of Parquet files have each problem, and which are the first."""
         scan = scan_columns(layout, names, places=True, rows=span)
@@ -260,12 +262,12 @@ def _guessing(session: DuckDBSession, load: Callable[[Known | None], Result]) ->
         return load(wrong.known)
 
 
-def feed_layout(feeder: Feeder, layout: Layout, paths: Sequence[Path]) -> Feed:
+def feed_layout(session: DuckDBSession, feeder: Feeder, layout: Layout, paths: Sequence[LogFile]) -> Feed:
     """How files of one layout come to the database."""
     if isinstance(layout, Columns) and layout.table is not None:
         return Feed([])
     if isinstance(layout, Columns):
-        return Feed([feeder.link(path) for path in paths])
+        return Feed([parquet_name(session, feeder, path) for path in paths])
     if isinstance(layout, Delimited):
         odd_bytes = ODD_BYTES.replace(layout.delimiter.encode(), b"")
         return feeder.feed(paths, layout.rules, odd_bytes=odd_bytes)
@@ -307,7 +309,7 @@ def reading_of(
     held_back = merged(check.held_back for check in checks)
     return Reading(
         bytes=sum(check.bytes for check in checks)
-        or sum(path.stat().st_size for _, paths in sources for path in paths if given is None),
+        or sum(size_of(path) for _, paths in sources for path in paths if given is None),
         lines=scanned + sum(kind.count for kind in held_back.values()),
         used=loaded.used,
         without_url=loaded.without_url,
@@ -343,7 +345,7 @@ def load_values(session: DuckDBSession, sources: Sequence[Source], on_bytes: OnB
 
 def _load_values(session: DuckDBSession, sources: Sequence[Source], on_bytes: OnBytes, known: Known | None) -> Reading:
     feeder = Feeder(session.directory, on_bytes, name=session.new_name("input"), known=known)
-    feeds = [feed_layout(feeder, layout, paths) for layout, paths in sources]
+    feeds = [feed_layout(session, feeder, layout, paths) for layout, paths in sources]
     with feeder.running(session.interrupt):
         scans = [scan_layout(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
         rows = " UNION ALL ".join(_value_rows(scan) for scan in scans)

@@ -13,9 +13,10 @@ from searchblend.logs.duckdb.feed import Feed, Feeder
 from searchblend.logs.duckdb.normal_forms import surely_usable_query, surely_usable_url
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
-from searchblend.logs.formats.gate import MAX_LINE, MOST_BLANK, SEPARATOR
+from searchblend.logs.formats.gate import MOST_BLANK, SEPARATOR
 from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
-from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Sessions
+from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, Sessions
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -150,7 +151,7 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     )
 
 
-def scan_columns(layout: Columns, files: Sequence[Path], *, places: bool = False, rows: Span = WHOLE) -> Scan:
+def scan_columns(layout: Columns, files: Sequence[Path | str], *, places: bool = False, rows: Span = WHOLE) -> Scan:
     """The columns of Parquet files, or of a table in memory, as strings; points in time as microseconds.
 
     ``places`` adds the number of the file and of the row in it; ``rows`` are those of the one file that is read.
@@ -180,7 +181,7 @@ def yandex_rows(feed: Feed) -> str:
 
     ``kind`` is M, Q or C, and NULL if the line is none of them. DuckDB reads only the fields that are used.
     """
-    lines = read_text(feed.names, [f"f{i}" for i in range(Sessions.rules.n_fields)], "\t", header=False)
+    lines = read_text(feed.names, [f"f{i}" for i in range(Sessions.n_fields)], "\t", header=False)
     return f"""
         SELECT
             CASE WHEN session IS NOT NULL AND moment IS NOT NULL AND id IS NOT NULL AND (kind = 'M' OR page IS NOT NULL)
@@ -255,7 +256,7 @@ def queries_without_click(session: DuckDBSession, rows: str) -> int:
     return int(session.value(f"SELECT count(*) FROM ({_without_click(rows)})"))
 
 
-def read_text(files: Sequence[Path], names: Sequence[str], delimiter: str, *, header: bool) -> str:
+def read_text(files: Sequence[Path | str], names: Sequence[str], delimiter: str, *, header: bool) -> str:
     """SELECT of the fields of text files that passed the gate.
 
     Nothing is left to DuckDB's guesses: no quotes, no comments, no word for NULL (a line feed cannot occur in a
@@ -273,7 +274,7 @@ def read_text(files: Sequence[Path], names: Sequence[str], delimiter: str, *, he
     """
 
 
-def _paths(files: Sequence[Path]) -> str:
+def _paths(files: Sequence[Path | str]) -> str:
     return ", ".join(quoted(os.fspath(file)) for file in files)
 
 
@@ -281,17 +282,25 @@ def _listed(strings: frozenset[str]) -> str:
     return "(" + ", ".join(quoted(string) for string in sorted(strings)) + ")"
 
 
-def read_parquet(files: Sequence[Path], *options: str) -> str:
+def read_parquet(files: Sequence[Path | str], *options: str) -> str:
     """The table function. A folder called ``user=alice`` is a folder, not a column of the log."""
     return f"read_parquet({', '.join([f'[{_paths(files)}]', 'hive_partitioning = false', *options])})"
 
 
-def parquet_types(session: DuckDBSession, path: Path) -> dict[str, str]:
+def parquet_types(session: DuckDBSession, path: LogFile) -> dict[str, str]:
     """name → kind of a file's columns."""
-    link = Feeder(session.directory, name="schema").link(path)
+    link = parquet_name(session, Feeder(session.directory, name="schema"), path)
     try:
         return session.types(read_parquet([link]))
+    except InputError:
+        raise
     except RunError as error:
         raise InputError(path, "the Parquet file cannot be read: cut off or damaged") from error
     finally:
-        link.unlink()
+        if isinstance(link, Path):
+            link.unlink()
+
+
+def parquet_name(session: DuckDBSession, feeder: Feeder, file: LogFile) -> Path | str:
+    """A name of ours, under which the database finds a Parquet file."""
+    return feeder.link(file) if isinstance(file, Path) else session.remote_name(file)

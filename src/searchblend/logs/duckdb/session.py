@@ -6,14 +6,18 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter, OutputError, RunError
+from searchblend.logs.formats.remote import RemoteFile
 from searchblend.logs.relational import Words, polled, private_directory, removal
+
+if TYPE_CHECKING:
+    from searchblend.logs.duckdb.remote_tables import RemoteTables
 
 Number = TypeVar("Number", bound=np.unsignedinteger)
 OnFraction = Callable[[float], None]
@@ -70,6 +74,7 @@ class DuckDBSession:
             self.close()
             raise
         self._tables = 0
+        self._remote: RemoteTables | None = None
 
     def _set(self, option: str, setting: str, value: str | int | None) -> None:
         if value is None:
@@ -119,6 +124,15 @@ class DuckDBSession:
         finally:
             self.discard(name)
 
+    def remote_name(self, file: RemoteFile) -> str:
+        """A name under which statements find a file of a store."""
+        if self._remote is None:
+            from searchblend.logs.duckdb.remote_tables import RemoteTables
+
+            self._remote = RemoteTables()
+            self._connection.register_filesystem(self._remote)
+        return self._remote.add(file)
+
     def interrupt(self) -> None:
         """Stop the statement under way; may be called from another thread."""
         self._connection.interrupt()
@@ -126,13 +140,24 @@ class DuckDBSession:
     def add_function(self, name: str, function: Callable[[str], bool]) -> None:
         self._connection.create_function(name, function, ["VARCHAR"], "BOOLEAN")
 
+    @contextmanager
+    def _our_words(self) -> Iterator[None]:
+        """As below; what a store said of one of its files comes first."""
+        try:
+            with _our_words():
+                yield
+        except DatabaseError:
+            if self._remote is not None and self._remote.failure is not None:
+                raise self._remote.failure from None
+            raise
+
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> None:
-        with _our_words():
+        with self._our_words():
             self._connection.execute(statement, parameters)
 
     def execute_counting(self, statement: str) -> int:
         """Executes, and returns how many rows DuckDB's own profile says were read from files and tables."""
-        with _our_words():
+        with self._our_words():
             self._connection.execute("PRAGMA enable_profiling = 'no_output'")
             try:
                 self._connection.execute(statement)
@@ -143,7 +168,7 @@ class DuckDBSession:
 
     def register(self, name: str, given: object) -> None:
         """An object that the database can read, as a table, or in place of another one."""
-        with _our_words():
+        with self._our_words():
             self._connection.register(name, given)
 
     @contextmanager
@@ -165,20 +190,20 @@ class DuckDBSession:
             self._connection.unregister(name)
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with _our_words():
+        with self._our_words():
             return self._connection.execute(statement, parameters).fetchall()
 
     def types(self, table: str) -> dict[str, str]:
         """name → kind of the columns of a table. In full a type has an ENUM's values and a STRUCT's names in it, which
         are people's: they decide nothing, and no error shows them."""
-        with _our_words():
+        with self._our_words():
             relation = self._connection.sql(f"SELECT * FROM {table}")
             kinds = [str(kind) if kind.id in _PRINTED else kind.id.upper() for kind in relation.types]
             return dict(zip(relation.columns, kinds, strict=True))
 
     def stream(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The rows, some at a time. No other statement may run until the last was taken."""
-        with _our_words():
+        with self._our_words():
             self._connection.execute(statement)
             while rows := self._connection.fetchmany(_ROWS_AT_ONCE):
                 yield from rows
@@ -193,7 +218,7 @@ class DuckDBSession:
 
     def arrays(self, statement: str, parameters: Sequence[object] = ()) -> list[NDArray[Any]]:
         """The columns that a statement yields, of any type; where there are NULLs, masked."""
-        with _our_words():
+        with self._our_words():
             return list(self._connection.execute(statement, parameters).fetchnumpy().values())
 
     def watched(self, on_fraction: OnFraction) -> AbstractContextManager[None]:

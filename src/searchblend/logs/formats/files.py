@@ -1,4 +1,4 @@
-"""Which files a log consists of, and their bytes: plain, or compressed with gzip, zstd, bzip2 or xz."""
+"""Which files a log consists of, and their bytes: plain, or compressed with gzip, zstd, bzip2, xz or zip."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ from urllib.parse import unquote
 import zstandard
 
 from searchblend.core.errors import InputError
+from searchblend.logs.formats.archives import name_inside, opened_archive
+from searchblend.logs.formats.encodings import ByteSource, in_utf8
+from searchblend.logs.formats.layout import UTF_8
+from searchblend.logs.formats.remote import (
+    LogFile,
+    expand_remote,
+    is_partition,
+    is_remote,
+    opened_remote,
+    size_of_remote,
+)
 
 Buffer: TypeAlias = bytes | memoryview
 LogPaths = str | Path | Sequence[str | Path]
@@ -30,15 +41,17 @@ TABLES_READ: Final = (
 )
 
 BOM: Final = b"\xef\xbb\xbf"
-_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz", ".zip": "zip"}
+_ZIP: Final = "zip"
 _OTHER_COMPRESSIONS: Final = {".lz4": "LZ4", ".br": "Brotli", ".lzma": "LZMA"}
 _ARCHIVES: Final = {
     **dict.fromkeys((".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".tzst"), "a tar archive"),
-    ".zip": "a zip archive",
     ".7z": "a 7-Zip archive",
     ".rar": "a RAR archive",
 }
-_UTF_16: Final = "UTF-16: convert it to UTF-8 first"
+_UTF_16: Final = "UTF-16: read it with --encoding utf-16"
+_UTF_16_LE: Final = "UTF-16 without a byte-order mark: read it with --encoding utf-16-le"
+_UTF_16_BE: Final = "UTF-16 without a byte-order mark: read it with --encoding utf-16-be"
 _UTF_32: Final = "UTF-32: convert it to UTF-8 first"
 _OTHER_BYTES: Final = {
     b"\x1f\x8b": "compressed with gzip: name it .gz, or decompress it first",
@@ -46,7 +59,7 @@ _OTHER_BYTES: Final = {
     b"BZh": "compressed with bzip2: name it .bz2, or decompress it first",
     b"\xfd7zXZ\0": "compressed with xz: name it .xz, or decompress it first",
     b"\x5d\0\0": "compressed with LZMA, which is not read: decompress it first",
-    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"PK\x03\x04": "a zip archive: name it .zip, or unpack it first",
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive: unpack it first",
     b"Rar!\x1a\x07": "a RAR archive: unpack it first",
     b"\xff\xfe\0\0": _UTF_32,
@@ -85,25 +98,39 @@ def are_paths(given: LogInput) -> TypeGuard[LogPaths]:
     return isinstance(given, Sequence) and all(isinstance(one, str | PathLike) for one in given)
 
 
-def expand(paths: LogPaths) -> list[Path]:
+def expand(paths: LogPaths) -> list[LogFile]:
     """The files behind paths, globs and directories, each once; the files of a glob or directory are sorted."""
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    files = list(dict.fromkeys(file for one in given for file in _expand_one(local_path(one))))
+    files = list(dict.fromkeys(file for one in given for file in _files_of(one)))
     if not files:
         raise InputError("log", "no file was given")
-    refuse_tables(files)
+    refuse_tables(file for file in files if isinstance(file, Path))
     for file in files:
         _refuse_archive(file)
     return files
 
 
-def _refuse_archive(file: Path) -> None:
+def expand_local(paths: LogPaths) -> list[Path]:
+    """The same where only files of this machine are read."""
+    files = expand(paths)
+    local = [file for file in files if isinstance(file, Path)]
+    if len(local) < len(files):
+        raise InputError(next(file for file in files if not isinstance(file, Path)), "expected a file of this machine")
+    return local
+
+
+def _files_of(given: str | PathLike[str]) -> Sequence[LogFile]:
+    name = fspath(given)
+    return expand_remote(name) if is_remote(name) else _expand_one(local_path(given))
+
+
+def _refuse_archive(file: LogFile) -> None:
     if other := _OTHER_COMPRESSIONS.get(file.suffix.lower()):
         raise InputError(
-            file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2 or .xz"
+            file, f"is compressed with {other}, which is not read: decompress it, or use .gz, .zst, .bz2, .xz or .zip"
         )
-    inner = Path(file.stem) if compression_of(file) else file  # log.tar.gz
-    if archive := _ARCHIVES.get(inner.suffix.lower()):
+    inner = file.stem if compression_of(file) else file.name  # log.tar.gz
+    if archive := _ARCHIVES.get(Path(inner).suffix.lower()):
         raise InputError(file, f"is {archive}: unpack it first")
 
 
@@ -121,7 +148,7 @@ def local_path(given: str | PathLike[str]) -> Path:
 def _expand_one(path: Path) -> list[Path]:
     if path.is_dir():
         _refuse_table(path)
-        inside = sorted(file for file in path.iterdir() if not file.name.startswith((".", "_")) and _is_file(file))
+        inside = sorted(_inside(path))
         if not inside:
             raise InputError(path, "the directory holds no files")
         return inside
@@ -131,6 +158,17 @@ def _expand_one(path: Path) -> list[Path]:
     if not matches:
         raise InputError(path, "no file matches")
     return [file for file in matches if _is_file(file)]
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """The files in a folder, and in folders of it that are called ``name=value``, as partitions are."""
+    for path in folder.iterdir():
+        if path.name.startswith((".", "_")):
+            continue
+        if _is_file(path):
+            yield path
+        elif is_partition(path.name):
+            yield from _inside(path)
 
 
 def _is_file(path: Path) -> bool:
@@ -175,12 +213,6 @@ def _table(folder: Path, kind: str) -> InputError:
     return InputError(folder, f"is {kind}, and {advice}")
 
 
-class ByteSource(Protocol):
-    """What a reader needs of a file: the next bytes, and how far into the file they reach."""
-
-    def read(self, size: int, /) -> bytes: ...
-
-
 @dataclass(frozen=True)
 class Span:
     """A part of a plain file: the lines that begin at one of its bytes from ``start`` to before ``end``."""
@@ -193,10 +225,27 @@ class Span:
 WHOLE: Final = Span()
 
 
+class RawFile(Protocol):
+    """A file as it is stored."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+
+    def tell(self) -> int: ...
+
+
+def size_of(file: LogFile) -> int:
+    """How many bytes a file has as it is stored; 0 if that cannot be told."""
+    if not isinstance(file, Path):
+        return size_of_remote(file)
+    return file.stat().st_size if file.exists() else 0
+
+
 class _Spanned:
     """The bytes of a span's lines. Where a line begins is decided by the line feed before it, wherever the cut is."""
 
-    def __init__(self, raw: io.FileIO, start: int, end: int) -> None:
+    def __init__(self, raw: RawFile, start: int, end: int) -> None:
         self._raw, self._end = raw, end
         self._last = b"\n"
         if start:
@@ -243,7 +292,7 @@ class _Decompressed:
     as one huge piece.
     """
 
-    def __init__(self, raw: io.FileIO, new_member: Callable[[], _Decompressor], slice_size: int) -> None:
+    def __init__(self, raw: RawFile, new_member: Callable[[], _Decompressor], slice_size: int) -> None:
         self._raw, self._new_member, self._slice_size = raw, new_member, slice_size
         self._member = new_member()
         self._pending = memoryview(b"")
@@ -312,9 +361,18 @@ _DECOMPRESSORS: Final[dict[str, tuple[Callable[[], _Decompressor], int]]] = {
 """what reads one member, and by how many bytes at a time"""
 
 
-def compression_of(path: Path) -> str | None:
-    """``gzip``, ``zstd``, ``bzip2``, ``xz`` or None, by the name and not by the first bytes: a user's line has them."""
+def compression_of(path: LogFile) -> str | None:
+    """``gzip``, ``zstd``, ``bzip2``, ``xz``, ``zip`` or None, by the name: the first bytes may be a user's line."""
     return _COMPRESSIONS.get(path.suffix.lower())
+
+
+def text_name(path: LogFile) -> str:
+    """What a file would be called if it were not compressed; in a zip archive, what it is called there."""
+    kind = compression_of(path)
+    if kind != _ZIP:
+        return path.stem if kind else path.name
+    with open_raw(path) as raw:
+        return name_inside(raw, path)
 
 
 def other_than_text(start: bytes) -> str | None:
@@ -324,14 +382,20 @@ def other_than_text(start: bytes) -> str | None:
         return "a tar archive: unpack it first"
     if known is None and b"\0\0\0" in (start[:3], start[1:4]):
         return _UTF_32
-    if known is None and b"\0\0" in (start[:4:2], start[1:4:2]):
-        return _UTF_16
+    if known is None and start[:4:2] == b"\0\0":
+        return _UTF_16_BE
+    if known is None and start[1:4:2] == b"\0\0":
+        return _UTF_16_LE
     return known
 
 
 @contextmanager
-def open_raw(path: Path) -> Iterator[io.FileIO]:
+def open_raw(path: LogFile) -> Iterator[RawFile]:
     """The file's bytes; failures to open or read it become ``InputError``."""
+    if not isinstance(path, Path):
+        with opened_remote(path) as remote:
+            yield remote
+        return
     try:
         with path.open("rb", buffering=0) as raw:
             yield raw
@@ -341,7 +405,7 @@ def open_raw(path: Path) -> Iterator[io.FileIO]:
 
 
 @contextmanager
-def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource, io.FileIO]]:
+def open_text_bytes(path: LogFile, span: Span = WHOLE) -> Iterator[tuple[ByteSource, RawFile]]:
     """The decompressed bytes, and the file itself, whose position is how far the reading is."""
     kind = compression_of(path)
     with open_raw(path) as raw:
@@ -352,6 +416,10 @@ def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource
             yield raw, raw
             return
         try:
+            if kind == _ZIP:
+                with opened_archive(raw, path) as member:
+                    yield member, raw
+                return
             yield _Decompressed(raw, *_DECOMPRESSORS[kind]), raw
         except EOFError as error:
             raise InputError(path, f"the {kind} file is cut off: its end is missing") from error
@@ -359,10 +427,11 @@ def open_text_bytes(path: Path, span: Span = WHOLE) -> Iterator[tuple[ByteSource
             raise InputError(path, f"the {kind} file is damaged") from error
 
 
-def first_lines(path: Path, limit: int = 1 << 16) -> bytes:
-    """The beginning of the text, for its header."""
+def first_lines(path: LogFile, limit: int = 1 << 16, *, encoding: str = UTF_8) -> bytes:
+    """The beginning of the text in UTF-8, for its header."""
     with open_text_bytes(path) as (source, _):
+        text = in_utf8(source, encoding, path)
         start = b""
-        while len(start) < limit and (more := source.read(limit - len(start))):
+        while len(start) < limit and (more := text.read(limit - len(start))):
             start += more
     return start

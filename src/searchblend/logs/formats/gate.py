@@ -29,11 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InputError
-from searchblend.logs.formats.files import BOM, WHOLE, ByteSource, Span, compression_of, open_raw, open_text_bytes
-from searchblend.logs.formats.layout import LineRules
-from searchblend.logs.summary import BAD_QUOTES, INVALID_UTF8, LINE_TOO_LONG, NUL_BYTE, Malformed, Place
+from searchblend.logs.formats.encodings import ByteSource, in_utf8
+from searchblend.logs.formats.files import BOM, WHOLE, Span, compression_of, open_raw, open_text_bytes
+from searchblend.logs.formats.layout import MAX_LINE, UTF_8, LineRules
+from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.summary import (
+    BAD_QUOTES,
+    INVALID_ENCODING,
+    INVALID_UTF8,
+    LINE_TOO_LONG,
+    NUL_BYTE,
+    Malformed,
+    Place,
+)
 
-MAX_LINE: Final = 1 << 20
 MOST_BLANK: Final = 1 << 18
 """More blank lines than ever come to a database in a row."""
 SEPARATOR: Final = "\x1f"
@@ -89,18 +98,18 @@ class FileCheck:
 
 
 def check_clean(
-    path: Path,
+    path: LogFile,
     rules: LineRules,
     *,
     odd_bytes: bytes = b"",
     only: int | None = None,
     on_bytes: OnBytes = lambda n: None,
 ) -> FileCheck | None:
-    """The size of a plain file that needs no gate, or None as soon as something shows that it does.
+    """The size of a plain file of this machine that needs no gate, or None as soon as something shows that it does.
 
     ``only`` checks no more than so many bytes of its beginning.
     """
-    if compression_of(path) is not None:
+    if not isinstance(path, Path) or compression_of(path) is not None or rules.encoding != UTF_8:
         return None
     check = FileCheck(ascii_only=True, no_odd_bytes=True)
     utf8 = _Utf8Check()
@@ -176,7 +185,7 @@ def _is_utf8(line: bytes) -> bool:
 class Gate:
     """Lets the good lines of one file through, in blocks, and counts the others."""
 
-    def __init__(self, path: Path, rules: LineRules, span: Span = WHOLE) -> None:
+    def __init__(self, path: LogFile, rules: LineRules, span: Span = WHOLE) -> None:
         self.path = path
         self._span = span
         self.check = FileCheck()
@@ -201,7 +210,7 @@ class Gate:
         with open_text_bytes(self.path, self._span) as (source, raw):
             try:
                 reported = raw.tell()
-                for block in self._whole_lines(source):
+                for block in self._whole_lines(in_utf8(source, self._rules.encoding, self.path)):
                     on_bytes(raw.tell() - reported)
                     reported = raw.tell()
                     cleaned = self._pass_block(block)
@@ -288,7 +297,8 @@ class Gate:
     def _cleaned(self, record: bytes, *, doubtful: bool) -> bytes:
         """A line as a database may see it; empty if it is blank or was held back."""
         if doubtful and (reason := _byte_problem(record)) is not None:
-            self._hold_back(reason)
+            is_other = reason == INVALID_UTF8 and self._rules.encoding != UTF_8
+            self._hold_back(INVALID_ENCODING if is_other else reason)
             return b""
         record = self._without_marks(record).replace(b"\r", b" ")
         if not self._rules.quotes or not record:

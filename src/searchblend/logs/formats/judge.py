@@ -15,7 +15,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.logs.formats.gate import SEPARATOR, Gate
 from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source, TextLayout
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -171,7 +171,7 @@ class _SessionJudge:
 
     def __call__(self, line: str) -> str | None:
         fields = line.split("\t")
-        if len(fields) > Sessions.rules.n_fields:
+        if len(fields) > Sessions.n_fields:
             return TOO_MANY_FIELDS
         is_session, is_query = self._SESSION.fullmatch(line), self._QUERY.fullmatch(line)
         if not is_session and not is_query and not self._CLICK.fullmatch(line):
@@ -209,7 +209,7 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
     return located
 
 
-def _doubtful_lines(path: Path, layout: TextLayout, *, judge_all: bool) -> Iterator[tuple[int, str]]:
+def _doubtful_lines(path: LogFile, layout: TextLayout, *, judge_all: bool) -> Iterator[tuple[int, str]]:
     """Lines that may be malformed, with their numbers; all that are malformed are among them."""
     gate = Gate(path, layout.rules)
     header = layout.rules.header

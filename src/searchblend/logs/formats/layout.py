@@ -9,11 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import ClassVar, Final
 
 from searchblend.core.errors import InvalidColumns, listed
+from searchblend.logs.formats.remote import LogFile
 
+UTF_8: Final = "utf-8"
+UTF_16: Final = "utf-16"
+UTF_16_LE: Final = "utf-16-le"
+UTF_16_BE: Final = "utf-16-be"
+ENCODINGS: Final = (UTF_8, UTF_16, UTF_16_LE, UTF_16_BE, "latin-1", "cp1252")
+"""Files in ``utf-16`` begin with a byte-order mark; the next two say by their names which byte comes first."""
+MAX_LINE: Final = 1 << 20
+"""How long a line may be, in bytes of UTF-8."""
 ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 """What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone.
 
@@ -46,6 +54,8 @@ class LineRules:
     separator: bytes = b"\t"
     n_fields: int = 1
     """How many fields a line may have. More are too many, and very many are not even counted."""
+    encoding: str = UTF_8
+    """Of the file. A separator and all that is checked here are in UTF-8, to which lines are brought first."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +77,12 @@ class Delimited:
     no_query: str | None = None
     """A string that stands for a query that was taken out."""
     quoted_line_feeds: bool = False
+    encoding: str = UTF_8
 
     @property
     def rules(self) -> LineRules:
         separator = self.delimiter.encode()
-        return LineRules(self.header, self.quotes, self.quoted_line_feeds, separator, self.n_fields)
+        return LineRules(self.header, self.quotes, self.quoted_line_feeds, separator, self.n_fields, self.encoding)
 
     @property
     def has_urls(self) -> bool:
@@ -89,8 +100,12 @@ class JsonLines:
     keys: Mapping[str, str]
     """role → name of its member"""
     format: str = "jsonl"
-    rules: ClassVar[LineRules] = LineRules(separator=b"\x1f")
-    """to the database a line is one field, and this byte, which no JSON has as it is, would end it"""
+    encoding: str = UTF_8
+
+    @property
+    def rules(self) -> LineRules:
+        """To the database a line is one field, and this byte, which no JSON has as it is, would end it."""
+        return LineRules(separator=b"\x1f", encoding=self.encoding)
 
     @property
     def has_urls(self) -> bool:
@@ -139,16 +154,21 @@ class Sessions:
     """
 
     format: str = "yandex"
-    rules: ClassVar[LineRules] = LineRules(n_fields=64)
+    encoding: str = UTF_8
+    n_fields: ClassVar[int] = 64
     """a query line has six fields and one for each result: normally ten, here up to 58"""
     has_urls: bool = True
     has_suggestions: bool = False
+
+    @property
+    def rules(self) -> LineRules:
+        return LineRules(n_fields=self.n_fields, encoding=self.encoding)
 
 
 TextLayout = Delimited | JsonLines | Sessions
 """layouts of text"""
 Layout = TextLayout | Columns
-Source = tuple[Layout, list[Path]]
+Source = tuple[Layout, list[LogFile]]
 """files with one layout"""
 
 
@@ -206,7 +226,7 @@ class ColumnMap:
     def _word(self, role: str) -> str:
         return "value" if self.values and role == "query" else role
 
-    def _found(self, path: Path, names: Sequence[str], wanted: Mapping[str, str]) -> dict[str, str]:
+    def _found(self, path: LogFile, names: Sequence[str], wanted: Mapping[str, str]) -> dict[str, str]:
         """role → its column among these, in any case; a column that was given a role has no other by its name."""
         found: dict[str, str | None] = {}
         for role, asked in wanted.items():
@@ -226,7 +246,7 @@ class ColumnMap:
     def _example(self) -> str:
         return "user=NAME,value=NAME" if self.values else "user=NAME,query=NAME,url=NAME"
 
-    def find(self, path: Path, names: Sequence[str]) -> dict[str, str]:
+    def find(self, path: LogFile, names: Sequence[str]) -> dict[str, str]:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
         among them."""
         wanted = self.wanted()
@@ -241,7 +261,7 @@ class ColumnMap:
 
 
 def _no_such_column(
-    path: Path, missing: Sequence[str], names: Sequence[str], expected: Iterable[str], example: str
+    path: LogFile, missing: Sequence[str], names: Sequence[str], expected: Iterable[str], example: str
 ) -> str:
     """Names the columns there are only if one of them was expected: else the line may not be a header at all."""
     absent = " and ".join(f"'{name}'" for name in missing)

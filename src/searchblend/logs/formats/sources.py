@@ -8,15 +8,15 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
-from searchblend.logs.formats.files import BOM, compression_of, first_lines, other_than_text
+from searchblend.logs.formats.files import BOM, first_lines, other_than_text, text_name
 from searchblend.logs.formats.gate import csv_fields
 from searchblend.logs.formats.layout import (
     MOST_FIELDS,
     NO_HEADER,
+    UTF_8,
     ColumnMap,
     Columns,
     Delimited,
@@ -25,6 +25,7 @@ from searchblend.logs.formats.layout import (
     Sessions,
     Source,
 )
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.options import ReadOptions
 
 FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
@@ -65,12 +66,12 @@ _STRING_OR_NUMBER: Final = frozenset(
 _TIME: Final = ("TIMESTAMP", "DATE", "DOUBLE", "FLOAT", "DECIMAL")
 """how the kinds of columns begin that hold times"""
 _JSON_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
-ColumnTypes = Callable[[Path], Mapping[str, str]]
+ColumnTypes = Callable[[LogFile], Mapping[str, str]]
 """name → kind of the columns of a Parquet file; an engine knows them"""
 
 
 def find_sources(
-    files: Sequence[Path], options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes
+    files: Sequence[LogFile], options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes
 ) -> list[Source]:
     """The files, those with the same layout together. All must be in one format, and all or none have URLs.
 
@@ -106,15 +107,24 @@ def _format_with(delimiter: str, format_name: str) -> str:
     return ("tsv" if delimiter == "\t" else "csv") if format_name == "auto" else format_name
 
 
-def _layout(path: Path, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+def _layout(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+    layout = _layout_in_utf8(path, options, columns, column_types)
+    if options.encoding == UTF_8:
+        return layout
+    if isinstance(layout, Columns):
+        raise InvalidParameter("encoding", "only of text: strings of Parquet are UTF-8")
+    return replace(layout, encoding=options.encoding)
+
+
+def _layout_in_utf8(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
     if columns.numbers:
         return _without_header(path, options, columns)
-    name = "jsonl" if options.format == "auto" and _name(path).endswith(_JSON_SUFFIXES) else options.format
+    name = "jsonl" if options.format == "auto" and text_name(path).lower().endswith(_JSON_SUFFIXES) else options.format
     if name == "jsonl":  # no header: the members that count are those that are named, whatever any line has
         return JsonLines(columns.wanted())
     if name in ("yandex", "excite"):
         return _without_columns(name, columns)
-    start = first_lines(path)
+    start = first_lines(path, encoding=options.encoding)
     if name == "parquet" or (name == "auto" and start.startswith(PARQUET_MAGIC)):
         return columns_layout(path, column_types(path), columns)
     header = _header_line(path, start)
@@ -125,9 +135,9 @@ def _layout(path: Path, options: ReadOptions, columns: ColumnMap, column_types: 
     return _with_header(path, header, name, options, columns)
 
 
-def _without_header(path: Path, options: ReadOptions, columns: ColumnMap) -> Delimited:
+def _without_header(path: LogFile, options: ReadOptions, columns: ColumnMap) -> Delimited:
     """The layout of a file whose columns have numbers. Not even its first line is looked at: it is a person's."""
-    name = _name(path).rpartition(".")[2] if options.format == "auto" else options.format
+    name = text_name(path).lower().rpartition(".")[2] if options.format == "auto" else options.format
     if name not in DELIMITERS:
         raise InvalidColumns(f"{path}: columns by number are of text: say --format tsv or csv, or the --delimiter")
     least = max(columns.numbers.values()) + 1
@@ -135,7 +145,7 @@ def _without_header(path: Path, options: ReadOptions, columns: ColumnMap) -> Del
     return replace(layout, header=False, least_fields=least)
 
 
-def _with_header(path: Path, header: str, name: str, options: ReadOptions, columns: ColumnMap) -> Delimited:
+def _with_header(path: LogFile, header: str, name: str, options: ReadOptions, columns: ColumnMap) -> Delimited:
     mark = options.delimiter or DELIMITERS[name]
     names = [field.strip() for field in (_csv_names(path, header, mark) if name == "csv" else header.split(mark))]
     _refuse_duplicates(path, names)
@@ -155,16 +165,11 @@ def _delimited(name: str, n_fields: int, positions: Mapping[str, int], options: 
     )
 
 
-def _name(path: Path) -> str:
-    """What a file is called, in small letters and without ``.gz`` or the like after it."""
-    return (path.stem if compression_of(path) else path.name).lower()
-
-
 def _is_aol(header: str) -> bool:
     return tuple(header.split("\t")) == _AOL_HEADER
 
 
-def _aol_layout(path: Path, header: str, columns: ColumnMap) -> Layout:
+def _aol_layout(path: LogFile, header: str, columns: ColumnMap) -> Layout:
     if not _is_aol(header):
         raise InputError(path, f"expected the header {' '.join(_AOL_HEADER)}", line=1)
     if columns.named or columns.optin is not None:
@@ -181,14 +186,14 @@ def _without_columns(name: str, columns: ColumnMap) -> Layout:
     return Sessions() if name == "yandex" else EXCITE
 
 
-def _csv_names(path: Path, header: str, delimiter: str) -> list[str]:
+def _csv_names(path: LogFile, header: str, delimiter: str) -> list[str]:
     fields = csv_fields(header.encode(), delimiter.encode())
     if fields is None:
         raise InputError(path, f"expected a header with quotes around whole names only ({NO_HEADER})", line=1)
     return [field.decode() for field in fields]
 
 
-def _header_line(path: Path, start: bytes) -> str:
+def _header_line(path: LogFile, start: bytes) -> str:
     """The first line as text; a file that does not begin with a line of text has no header."""
     line, end, _ = start.removeprefix(BOM).partition(b"\n")
     if not start:
@@ -206,7 +211,7 @@ def _header_line(path: Path, start: bytes) -> str:
     return text
 
 
-def _refuse_duplicates(path: Path, names: Sequence[str]) -> None:
+def _refuse_duplicates(path: LogFile, names: Sequence[str]) -> None:
     for name in names:
         places = [str(position + 1) for position, other in enumerate(names) if other == name]
         if name and len(places) > 1:
@@ -214,7 +219,7 @@ def _refuse_duplicates(path: Path, names: Sequence[str]) -> None:
             raise InputError(path, f"columns {where} of the header have the same name", line=1)
 
 
-def columns_layout(path: Path, types: Mapping[str, str], columns: ColumnMap) -> Columns:
+def columns_layout(path: LogFile, types: Mapping[str, str], columns: ColumnMap) -> Columns:
     """The layout of a file, or a table, whose columns are of these kinds (``DuckDBSession.types``)."""
     named = columns.find(path, list(types))
     for role, name in named.items():

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -20,8 +19,10 @@ from searchblend.logs.activity import UNTIMED, ActivityRules, Kind, SqlActivity
 from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.engine import LogEngine, Reading
+from searchblend.logs.formats.files import size_of
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import Sessions, Source
+from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.spark.parts import (
@@ -55,14 +56,14 @@ class SparkEngine(LogEngine):
     def close(self) -> None:
         self._runner.close()
 
-    def column_types(self, path: Path) -> Mapping[str, str]:
+    def column_types(self, path: LogFile) -> Mapping[str, str]:
         """From the file's end, which DuckDB reads on this machine."""
         with closing(DuckDBSession(None, 1, self._runner.directory)) as session:
             return parquet_types(session, path)
 
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         self.has_urls = sources[0][0].has_urls
-        n_bytes = sum(path.stat().st_size for _, paths in sources for path in paths)
+        n_bytes = sum(size_of(path) for _, paths in sources for path in paths)
         self._runner.set_partitions(n_bytes)
         parts = parts_of(sources, n_bytes // self._runner.cores)
         with our_words(), self._runner.watched(lambda part: on_fraction(_READING_SHARE * part)):

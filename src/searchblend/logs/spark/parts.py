@@ -25,6 +25,7 @@ from searchblend.logs.duckdb.normal_forms import normal_table, query_form, sugge
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession
 from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats import judge
+from searchblend.logs.formats.encodings import may_be_cut
 from searchblend.logs.formats.files import Span, compression_of
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.formats.layout import Columns, Layout, Sessions, Source
@@ -95,9 +96,10 @@ class PartReport:
 
 def parts_of(sources: Sequence[Source], bytes_each: int) -> list[Part]:
     """The files in parts of about this many bytes, in the order of the log. What can only be read from its beginning
-    (compressed files, and CSV where a quote may reach over lines) is one part."""
+    (compressed files, UTF-16, and CSV where a quote may reach over lines) is one part."""
     parts: list[Part] = []
     for layout, path in [(layout, path) for layout, paths in sources for path in paths]:
+        assert isinstance(path, Path), "stores are refused before"
         for span in _spans(layout, path, max(LEAST_BYTES, min(MOST_BYTES, bytes_each))):
             parts.append(Part(len(parts), layout, path, path.absolute(), span))
     return parts
@@ -106,7 +108,9 @@ def parts_of(sources: Sequence[Source], bytes_each: int) -> list[Part]:
 def _spans(layout: Layout, path: Path, bytes_each: int) -> Iterator[Span]:
     size = path.stat().st_size
     n = -(-size // bytes_each)
-    whole = not isinstance(layout, Columns) and (compression_of(path) is not None or layout.rules.quoted_line_feeds)
+    whole = not isinstance(layout, Columns) and (
+        compression_of(path) is not None or layout.rules.quoted_line_feeds or not may_be_cut(layout.encoding)
+    )
     if n <= 1 or whole:
         yield Span()
         return
