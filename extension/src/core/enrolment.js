@@ -14,8 +14,7 @@ import { InvalidParameter, SearchblendError } from "./errors.js";
 const MOST_KEYS = 16;
 /** characters of a link or a file */
 const LONGEST = 200_000;
-const HOST =
-  "https://(?:[a-z0-9-]+(?:\\.[a-z0-9-]+)*|\\[[0-9a-f:]+\\])|http://(?:127\\.0\\.0\\.1|localhost|\\[::1\\])";
+const HOST = "https://(?:[a-z0-9-]+(?:\\.[a-z0-9-]+)*|\\[[0-9a-f:]+\\])|http://(?:127\\.0\\.0\\.1|localhost|\\[::1\\])";
 const SERVER = new RegExp(`^(?:${HOST})(?::[1-9][0-9]{0,4})?(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`, "u");
 const OPTIONAL = Object.freeze({ curators: [], consent: "", has_urls: true });
 
@@ -43,11 +42,12 @@ export function checkEnrolment(given) {
   }
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(FIELDS, name));
   if (unknown !== undefined) throw new InvalidParameter(unknown, "unknown field");
-  const document = /** @type {EnrolmentDocument} */ ({ ...OPTIONAL, ...given });
+  /** @type {Record<string, unknown>} */
+  const document = { ...OPTIONAL, ...given };
   for (const [name, [holds, expected]] of Object.entries(FIELDS)) {
-    if (!holds(document[/** @type {keyof EnrolmentDocument} */ (name)])) throw new InvalidParameter(name, expected);
+    if (!holds(document[name])) throw new InvalidParameter(name, expected);
   }
-  return document;
+  return /** @type {EnrolmentDocument} */ (document);
 }
 
 /** Mail programs break long lines: blanks are left out. @param {string} link */
