@@ -45,6 +45,7 @@ export function taskRows(tasks, packs, leave) {
       folded(
         message("details"),
         facts([
+          [message("fact_service"), task.server],
           ...technicalFacts(task),
           [
             message("fact_round"),
@@ -72,14 +73,13 @@ export function enrolmentRows(document, keyIds, curatorIds) {
       [message("fact_pages"), message(document.has_urls ? "pages_yes" : "pages_no")],
       [message("fact_own_words"), own],
     ]),
-    folded(message("details"), facts(technicalFacts({ ...document }))),
+    folded(message("details"), facts(technicalFacts(document))),
   ];
 }
 
-/** @param {Pick<Task, "server" | "task" | "keys" | "curators">} list @returns {[name: string, value: string][]} */
-function technicalFacts({ server, task, keys, curators = [] }) {
+/** @param {Pick<Task, "task" | "keys" | "curators">} list @returns {[name: string, value: string][]} */
+function technicalFacts({ task, keys, curators = [] }) {
   return [
-    [message("fact_service"), server],
     [message("fact_number"), task],
     [message("fact_keys"), keys.join(" ")],
     [message("fact_curator_keys"), curators.length > 0 ? curators.join(" ") : message("none")],
