@@ -47,7 +47,7 @@ class ServeSettings:
     curator_key: str = ""
     """the curator's public key (several with commas), for a publisher without the curator's key folder"""
     spare_key: str = ""
-    """public signing keys (several with commas) that enrolments name besides the folder's own: one that is kept off line"""
+    """public signing keys (several with commas) that enrolments name too: one that is kept off line"""
     public_address: str = ""
     """where devices reach the service, https://…, for enrolments; empty: the address it listens at, on this machine"""
     host: str = "127.0.0.1"

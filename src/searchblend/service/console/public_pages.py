@@ -1,4 +1,4 @@
-"""What anyone may read without a session: how to join a task, its trends, a small form of them for other sites, static files."""
+"""What anyone may read without a session: how to join a task, its trends, also for other sites, and static files."""
 
 from __future__ import annotations
 
