@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 import sys
 import zipfile
@@ -17,27 +16,28 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from searchblend.core.documents import encode
+from searchblend.core.errors import InvalidParameter
+from searchblend.wire.enrolment import EnrolmentDocument, read_enrolment
+
 HERE: Final = Path(__file__).resolve().parent
 BROWSERS: Final = {"chromium": "searchblend-chromium.zip", "firefox": "searchblend-firefox.xpi"}
-PARTS: Final = {"src": ("*.js", "*.html", "*.css"), "icons": ("*.png", "*.svg")}
+PARTS: Final = {"src": ("*.js", "*.html", "*.css"), "icons": ("*.png", "*.svg"), "_locales": ("*.json",)}
 GECKO_ID: Final = "extension@searchblend.example"
 DATA_KINDS: Final = ["searchTerms", "browsingActivity"]
 LOCAL: Final = "http://127.0.0.1/*"
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
-_ENROLMENT: Final = {"server": str, "task": str, "keys": list, "curators": list, "consent": str, "has_urls": bool}
-_KINDS: Final = {str: "a text", list: "a list", bool: "true or false"}
-_THIS_MACHINE: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build the browser extension.")
     parser.add_argument("--output", type=Path, default=Path("dist"), help="where the archives go (dist)")
     parser.add_argument("--folder", type=Path, default=Path("build/extension"), help="where the loose files go")
-    parser.add_argument("--enrolment", type=Path, help="JSON with server, task, keys, curators, consent, has_urls")
+    parser.add_argument("--enrolment", type=Path, help="the enrolment.json of a list: the package is for it alone")
     parser.add_argument("--for-tests", action="store_true", help="grant the test engine's host; not for people")
     options = parser.parse_args(arguments)
     try:
-        enrolment = read_enrolment(options.enrolment) if options.enrolment else None
+        enrolment = packed(options.enrolment) if options.enrolment else None
         for browser, archive in BROWSERS.items():
             folder = options.folder / browser
             build(browser, folder, enrolment, for_tests=options.for_tests)
@@ -50,41 +50,15 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def read_enrolment(path: Path) -> dict[str, Any]:
+def packed(path: Path) -> EnrolmentDocument:
     """The enrolment to be packed in, by the rules that the device has: a package that cannot join is not built."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise ValueError(f"{path}: expected a JSON object")
-    document = {"has_urls": True, "curators": [], **document}
-    for field, kind in _ENROLMENT.items():
-        if not isinstance(document.get(field), kind):
-            raise ValueError(f"{path}: {field}: expected {_KINDS[kind]}")
-    if not _is_service(document["server"]):
-        raise ValueError(f"{path}: server: expected an address that begins with https://")
-    if not re.fullmatch("[0-9a-fA-F]{32}", document["task"]):
-        raise ValueError(f"{path}: task: expected 32 hexadecimal digits")
-    for field in ("keys", "curators"):
-        points = document[field]
-        is_public = all(isinstance(point, str) and re.fullmatch("04[0-9a-fA-F]{128}", point) for point in points)
-        if not is_public or (field == "keys" and not points):
-            raise ValueError(f"{path}: {field}: expected public keys, each 04 and 128 hexadecimal digits")
-    return {field: document[field] for field in _ENROLMENT}
+        return read_enrolment(path.read_text(encoding="utf-8"))
+    except InvalidParameter as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
-def _is_service(server: str) -> bool:
-    """Plain HTTP is for a server on the same machine."""
-    try:
-        parts = urlsplit(server)
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _THIS_MACHINE)
-        return is_safe and bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:  # a host or a port that is none
-        return False
-
-
-def build(browser: str, folder: Path, enrolment: dict[str, Any] | None, *, for_tests: bool) -> None:
+def build(browser: str, folder: Path, enrolment: EnrolmentDocument | None, *, for_tests: bool) -> None:
     """The loose files of one browser's package."""
     shutil.rmtree(folder, ignore_errors=True)
     for part, patterns in PARTS.items():
@@ -94,14 +68,14 @@ def build(browser: str, folder: Path, enrolment: dict[str, Any] | None, *, for_t
             shutil.copyfile(source, target)
     shutil.copyfile(HERE.parent / "LICENSE", folder / "LICENSE")
     _write(folder / "manifest.json", manifest(browser, enrolment, for_tests=for_tests))
-    _write(folder / "enrolment.json", enrolment)
+    _write(folder / "enrolment.json", encode(enrolment))
 
 
-def manifest(browser: str, enrolment: dict[str, Any] | None, *, for_tests: bool) -> dict[str, Any]:
+def manifest(browser: str, enrolment: EnrolmentDocument | None, *, for_tests: bool) -> dict[str, Any]:
     """The common manifest and what this browser wants differently."""
     document: dict[str, Any] = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
     document["version"] = _version()
-    document["optional_host_permissions"] += [_origin_of(enrolment["server"]) if enrolment else "https://*/*"]
+    document["optional_host_permissions"] += [_origin_of(enrolment.server) if enrolment else "https://*/*"]
     # A browser without a head cannot answer the question for a host: a test's package has it from the start.
     if for_tests:
         document["host_permissions"] = [LOCAL]

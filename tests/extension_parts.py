@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import html
 import http.server
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -134,6 +136,8 @@ class DrivenRound(Population):
         self.key = keys.all()[0].public_point.hex()
         self.server = ServerProcess(folder, "sqlite", "--demo-server")
         self.address = self.server.start()
+        with urllib.request.urlopen(f"{self.address}/enrol/{self.task}") as page:
+            self.link = html.unescape(re.search(r"<textarea[^>]*>([^<]*)<", page.read().decode())[1])
         self._open_transport = DemoConnections(self.address)
         pinned = {key.key_id: key.public_point for key in keys.all()}
         super().__init__(self._open_transport, pinned, lambda *_: None)

@@ -5,6 +5,7 @@ Sealing and signing are randomized, so those files change when they are made ane
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from searchblend.core.privacy import Budget
 from searchblend.core.randomness import Tape
 from searchblend.core.records import HeadList, Record
 from searchblend.wire.canonical import canonical_json
+from searchblend.wire.enrolment import EnrolmentDocument, enrolment_link
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import Manifest, decode_payload, decode_signed, encode_signed
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
@@ -371,6 +373,99 @@ def round_keys() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return good, [{"name": name, "pinned": pinned, "manifest": changed} for name, changed in bad.items()]
 
 
+def enrolments() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Links and files to join a list, and such as name the field that is wrong in both languages."""
+    key, other = "04" + "ab" * 64, "04" + "0c" * 64
+    least = {"server": "https://lists.example", "task": "0123456789abcdef" * 2, "keys": [key]}
+    most = {
+        **least,
+        "server": "https://lists.example:8443/below/v1.0",
+        "keys": [key, other],
+        "curators": [other],
+        "consent": "I am of age.\nJ'accepte \u2026 \u00e4\u00f6\u00fc",
+        "has_urls": False,
+    }
+    here = {**least, "server": "http://127.0.0.1:8470"}
+
+    def link(document: Any, page: str = "https://lists.example/enrol/x") -> str:
+        return f"{page}#{_base64url(json.dumps(document).encode())}"
+
+    whole = enrolment_link("https://lists.example/enrol/x", decode(EnrolmentDocument, most))
+    texts = {
+        "link": (whole, most),
+        "link broken by a mail program": (f" {whole[:90]}\r\n {whole[90:]}\n", most),
+        "the part after the #": (whole.partition("#")[2], most),
+        "link with a page of any address": (link(least, "anything#at all"), least),
+        "file": (json.dumps(most, indent=2), most),
+        "file with the least": (json.dumps(least), least),
+        "http on this machine": (json.dumps(here), here),
+        "http on this machine by name": (json.dumps({**here, "server": "http://localhost"}), None),
+        "http on this machine over IPv6": (json.dumps({**here, "server": "http://[::1]:9"}), None),
+    }
+    good = [
+        {"name": name, "text": text, "document": encode(decode(EnrolmentDocument, document or json.loads(text)))}
+        for name, (text, document) in texts.items()
+    ]
+    changes: dict[str, tuple[str, Any]] = {
+        "no scheme": ("server", "lists.example"),
+        "plain http": ("server", "http://lists.example"),
+        "http to a name that begins like this machine": ("server", "http://localhost.example"),
+        "a user in the address": ("server", "https://ann:secret@lists.example"),
+        "no host": ("server", "https://"),
+        "a broken host": ("server", "https://[lists"),
+        "capitals in the host": ("server", "https://Lists.example"),
+        "a port that is a word": ("server", "https://lists.example:port"),
+        "a port that is too large": ("server", "https://lists.example:65536"),
+        "port 0": ("server", "https://lists.example:0"),
+        "a query": ("server", "https://lists.example?a=b"),
+        "a fragment": ("server", "https://lists.example#a"),
+        "a slash at the end": ("server", "https://lists.example/"),
+        "a path upwards": ("server", "https://lists.example/../x"),
+        "a line break after the server": ("server", "https://lists.example\n"),
+        "a server that is a number": ("server", 3),
+        "a short task": ("task", "0" * 31),
+        "a long task": ("task", "0" * 33),
+        "a task in capitals": ("task", "AB" * 16),
+        "no keys": ("keys", []),
+        "a key that is no list": ("keys", key),
+        "a short key": ("keys", [key[:-2]]),
+        "a compressed key": ("keys", ["02" + "ab" * 32]),
+        "a key that is a number": ("keys", [4]),
+        "too many keys": ("keys", [key] * 17),
+        "a bad curator": ("curators", [key, "04"]),
+        "too many curators": ("curators", [key] * 17),
+        "curators that are null": ("curators", None),
+        "consent that is a list": ("consent", ["I agree."]),
+        "a lone surrogate": ("consent", "\ud800"),
+        "has_urls that is a word": ("has_urls", "no"),
+        "an extra field": ("note", "for the reader"),
+        "a name that every object has": ("__proto__", {}),
+    }
+    bad = [
+        {"name": name, "text": link({**least, field: value}), "says": field} for name, (field, value) in changes.items()
+    ]
+    bad += [
+        {"name": f"without {field}", "text": json.dumps({k: v for k, v in least.items() if k != field}), "says": field}
+        for field in least
+    ]
+    for name, text in {
+        "empty": "",
+        "a link without a document": "https://lists.example/enrol/x",
+        "a link with an empty document": "https://lists.example/enrol/x#",
+        "not base64url": "https://lists.example/enrol/x#a+b/",
+        "not UTF-8": f"#{_base64url(bytes([255, 254]))}",
+        "not JSON": f"#{_base64url(b'enrol')}",
+        "a list": f"#{_base64url(b'[]')}",
+        "half a file": '{"server": "https://lists.example"',
+    }.items():
+        bad.append({"name": name, "text": text, "says": "enrolment"})
+    return good, bad
+
+
+def _base64url(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
 def _payload(document: dict[str, Any]) -> bytes:
     """Canonical, and a manifest that devices accept."""
     payload = canonical_json(document)
@@ -395,6 +490,7 @@ def main() -> None:
     good_sealed, bad_sealed = sealed()
     good_manifests, bad_manifests = manifests()
     good_round_keys, bad_round_keys = round_keys()
+    good_enrolments, bad_enrolments = enrolments()
     assert all(decode_signed(case["message"].encode()) for case in good_manifests)
     made: dict[str, Callable[[], list[dict[str, Any]]] | list[dict[str, Any]]] = {
         "report_bytes": reports(),
@@ -406,6 +502,8 @@ def main() -> None:
         "bad_manifest": bad_manifests,
         "round_key": good_round_keys,
         "bad_round_key": bad_round_keys,
+        "enrolment": good_enrolments,
+        "bad_enrolment": bad_enrolments,
     }
     for name, cases in made.items():
         text = json.dumps({"version": 1, "cases": cases}, ensure_ascii=False, indent=1)

@@ -7,6 +7,7 @@ import { core, readVectors, replay, replayed, vectorFiles } from "./vectors.js";
 
 const { admit } = await core("admission");
 const { fromHex, sha256, toHex, utf8 } = await core("bytes");
+const { readEnrolment } = await core("enrolment");
 const errors = await core("errors");
 const { decodeHeadList } = await core("head_list");
 const { localReport } = await core("local_report");
@@ -228,6 +229,8 @@ replay("signed_pack", async (one) => {
 replay("bad_signed_pack", (one) =>
   refused(errors.MessageError, one.says, () => verifySignedPack(fromHex(one.message), pinnedOf(one))),
 );
+replay("enrolment", async (one) => assert.deepEqual(readEnrolment(one.text), one.document));
+replay("bad_enrolment", (one) => refused(errors.InvalidParameter, one.says, async () => readEnrolment(one.text)));
 const { packs } = readVectors("pack_search");
 replay("pack_search", async (one) => {
   const index = await openPack(fromHex(packs[one.pack]));

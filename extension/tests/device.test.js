@@ -8,7 +8,11 @@ import { MemoryStorage } from "./memory_storage.js";
 import { fromHex, toHex } from "../src/core/bytes.js";
 import { optinConsent, taskConsent } from "../src/core/consent.js";
 import { contributorTag, openRecords } from "../src/core/sealed.js";
-import { consentTexts, recordsAsked } from "../src/ui/words.js";
+import { spentSince } from "../src/device/ledger.js";
+import { consentText, recordsAsked } from "../src/ui/words.js";
+import { speak } from "./locales.js";
+
+speak("en");
 
 const START = 1_800_000_000;
 let clock, service, storage, device;
@@ -73,8 +77,10 @@ test("one report in a round, with the truth kept here", async () => {
   const { reports, spent } = await device.overview();
   assert.deepEqual(only(reports).truth, { query: "weather", url: "https://weather.example/a" });
   assert.equal(only(reports).said.length, 1);
-  assert.match(only(reports).odds, /^your true search is .* about \d+ times in 100, and whoever .* at most \d+ %$/);
-  assert.deepEqual([spent.epsilon, spent.left], [4, 4]);
+  const { times, most, growth } = only(reports).odds;
+  assert.ok(times > 50 && times < 100 && most < 100, `${times} ${most}`);
+  assert.ok(growth > 1 && growth <= Math.exp(4) * (1 + 1e-9), `${growth}`);
+  assert.deepEqual([spent.epsilon, spent.left, spent.reports, spent.sealed, spent.growth], [4, 4, 1, 0, growth]);
 });
 
 test("requests carry no cookie, no referrer, no ETag, and follow no redirect", async () => {
@@ -184,7 +190,7 @@ test("opt-in seals a true record, binds the consent, and never reports in the sa
 
 test("a sealed record opens under the tag of the credential that it is sent with, and no other", async () => {
   await service.publishOptin();
-  await device.enrol({ ...service.enrolment, code: "sbe_an-enrolment-code-of-26" });
+  await device.enrol(service.enrolment, "sbe_an-enrolment-code-of-26");
   await agreed("opt-in");
   assert.equal(await code({ sendNow: true }), "sent");
   const post = only(service.posts);
@@ -286,7 +292,7 @@ test("a client gives no more answers than it agreed to", async () => {
   assert.equal(await code({ sendNow: true }), "more-than-agreed");
   assert.equal(service.posts.length, 0);
   assert.deepEqual(Object.values(recordsAsked(await device.tasks())), [{ local: 2, "opt-in": 1 }]);
-  assert.match(consentTexts(await device.tasks())[0], /^I agree that one of my searches is sent/u);
+  assert.match(consentText(only(await device.tasks())).shown, /^I agree that one of my searches is sent/u);
 });
 
 test("a sealed record can be taken back", async () => {
@@ -517,7 +523,7 @@ for (const [hasUrls, url] of [
   [false, null],
 ]) {
   test(`a sealed record of a list ${hasUrls ? "with" : "without"} pages`, async () => {
-    await device.enrol({ ...service.enrolment, hasUrls });
+    await device.enrol({ ...service.enrolment, has_urls: hasUrls });
     await service.publishOptin();
     await agreed("opt-in");
     assert.equal(await code({ sendNow: true }), "sent");
@@ -676,7 +682,7 @@ test("leaving and coming back gives no second report, and no older manifest", as
 });
 
 test("a package's list is joined once; who left it comes back only by asking", async () => {
-  const packed = { ...service.enrolment, task: TASK.toUpperCase(), has_urls: false };
+  const packed = { ...service.enrolment, has_urls: false };
   assert.equal(await device.enrolPacked(packed), "known");
   await device.leave(TASK);
   assert.deepEqual((await device.overview()).left, [TASK]);
@@ -737,7 +743,7 @@ test("old searches go, and the oldest of too many", async () => {
 
 test("the export says that there is a code, not which", async () => {
   assert.equal((await device.exported()).tasks[0].code, false);
-  await device.enrol({ ...service.enrolment, code: "a secret code" });
+  await device.enrol(service.enrolment, "a secret code");
   const document = await device.exported();
   assert.equal(document.tasks[0].code, true);
   assert.ok(!JSON.stringify(document).includes("a secret code"));
@@ -755,17 +761,42 @@ test("the export holds everything but credentials", async () => {
   assert.ok(!JSON.stringify(document).includes(credential));
 });
 
-for (const [field, value] of [
-  ["server", "http://lists.example"],
-  ["server", "lists.example"],
-  ["server", "https://a:b@lists.example"],
-  ["task", "12"],
-  ["code", "žluťoučký"],
-  ["code", "a\nb"],
-  ["keys", ["04aa"]],
-  ["keys", []],
-]) {
-  test(`enrolment: ${field} ${JSON.stringify(value)} is refused`, async () => {
-    await assert.rejects(device.enrol({ ...service.enrolment, [field]: value }), (error) => error.field === field);
-  });
-}
+test("an enrolment that vectors/v1/bad_enrolment.json would refuse, or a code that no header takes, changes nothing", async () => {
+  await assert.rejects(device.enrol({ ...service.enrolment, keys: [] }), (error) => error.field === "keys");
+  for (const code of ["žluťoučký", "a\nb"]) {
+    await assert.rejects(device.enrol(service.enrolment, code), (error) => error.field === "code");
+  }
+  assert.equal(only(await device.tasks()).code, "");
+});
+
+test("local search alone: the list arrives, and nothing is noticed, kept or given", async () => {
+  await service.publish();
+  await agreed();
+  await code();
+  assert.equal(only((await device.overview()).reports).status, "pending");
+  await device.setMode("search");
+  assert.equal(only((await device.overview()).reports).status, "cancelled");
+  assert.equal((await device.settings()).agreedAt, null);
+  assert.equal(await device.observe({ query: "a", url: "https://a.example", engine: "google" }), "not-recording");
+  assert.deepEqual((await device.overview()).records, []);
+  for (const publish of [
+    () => service.publish({ sequence: 8, round: 2 }),
+    () => service.publishOptin({ sequence: 9, round: 3 }),
+  ]) {
+    await publish();
+    assert.equal(await code({ sendNow: true }), "search-only");
+  }
+  assert.deepEqual(service.posts, []);
+  assert.equal((await device.overview()).spent.epsilon, 4); // what was made before stays paid
+});
+
+test("a debit of an earlier version counts with the factor of its promise", async () => {
+  const entries = [
+    [["t", 1], { epsilon: 2, delta: 0, at: 0, kind: "report" }],
+    [["t", 2], { epsilon: 1, delta: 0, at: 0, kind: "report", growth: 2 }],
+    [["t", 3], { epsilon: 1, delta: 0, at: 0, kind: "sealed" }],
+  ];
+  const { reports, sealed, growth, epsilon } = spentSince(entries, 0);
+  assert.deepEqual([reports, sealed, epsilon], [2, 1, 4]);
+  assert.ok(Math.abs(growth - 2 * Math.exp(2)) < 1e-9);
+});

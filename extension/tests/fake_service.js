@@ -39,7 +39,7 @@ export class FakeService {
   }
 
   get enrolment() {
-    return { server: "https://lists.example/", task: TASK, keys: [toHex(this.point)], consent: CONSENT };
+    return { server: "https://lists.example", task: TASK, keys: [toHex(this.point)], consent: CONSENT };
   }
 
   /** Make the head list that phase client speaks of. */

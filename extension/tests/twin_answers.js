@@ -11,7 +11,7 @@ export async function twinOf(core) {
   const { fromHex, sha256, textOf, toHex, utf8 } = await core("bytes");
   const { canonicalJson, parseCanonical } = await core("canonical");
   const { SearchblendError } = await core("errors");
-  const { oddsWords, taskConsent } = await core("consent");
+  const { oddsFigures, taskConsent } = await core("consent");
   const { expBounds } = await core("fixed_point");
   const { Fraction } = await core("fraction");
   const { decodeHeadList } = await core("head_list");
@@ -148,7 +148,10 @@ export async function twinOf(core) {
     odds({ queries, params: p, design: d }) {
       const params = paramsOf(p);
       return [reportOdds(new HeadList(queries), params, designOf(d)), listOdds(params, queries.length + 1)].map(
-        (odds) => [odds.named, odds.growth === Infinity ? null : odds.growth, oddsWords(odds)],
+        ({ named, growth, ...odds }) => {
+          const { answers, mostItems, times, most } = oddsFigures({ named, growth, ...odds });
+          return [named, growth === Infinity ? null : growth, answers, mostItems, times, most];
+        },
       );
     },
     consent: ({ records, own }) => {

@@ -76,12 +76,12 @@ class Installed:
                 return found
             page.wait_for_timeout(100)
 
-    def consent(self, options, round_, mode: str) -> None:
-        options.fill("[name=server]", round_.address)
-        options.fill("[name=task]", round_.task)
-        options.fill("[name=keys]", round_.key)
-        options.fill("[name=consent]", CONSENT)
+    def join(self, options, link: str) -> None:
+        options.fill("[name=link]", link)
         press(options, "#enrol button")
+        press(options, "#offer .main")
+
+    def consent(self, options, mode: str) -> None:
         options.check(f"[name=mode][value={mode}]")
         options.check("#engine-test-engine")
         press(options, "#agree")
@@ -133,7 +133,8 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         search(tab, engine.address, "before")
         assert installed.device(options, "(await device.overview()).records") == []
 
-        installed.consent(options, round_, "local")
+        search_only(installed, options, round_)
+        installed.consent(options, "local")
         assert options.inner_text("#state") == "On"
         for query, link in (
             ("mail of ann@example.com", "#first"),
@@ -154,7 +155,6 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         assert found == sorted(expected)
         assert installed.device(options, "(await device.settings()).dropped") == {"e-mail": 1, "not-understood": 1}
 
-        round_.open()
         press(options, "#check")
         assert "the other group" in options.inner_text(".task-status")
         round_.contribute(people(400, seed=1))
@@ -167,7 +167,7 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         assert "was received" in options.inner_text(".task-status")
         press(options, "#check")  # the round is done: no second report
         assert options.locator(".report").count() == 1
-        assert "ε = 4 of 8, in 1 report." in options.inner_text("#budget-text")
+        assert re.match(r"In the last 7 days: 1 randomized report\. Whoever .* to at most \d+ %\.", recent(options))
 
         published = round_.publish()
         assert published.reports_counted == 601
@@ -187,6 +187,41 @@ def test_a_round_and_answers_offline(tmp_path, extension):
         check_popup(installed, context)
         check_omnibox(context, options)
         check_no_traces(installed, options)
+
+
+def recent(options) -> str:
+    return options.inner_text("#budget-recent")
+
+
+def search_only(installed, options, round_) -> None:
+    """A link is shown before it is taken; with local search alone the manifest is read and nothing is given."""
+    options.fill("[name=link]", round_.link[:-30])
+    press(options, "#enrol button")
+    assert "Copy the whole link" in options.inner_text("#message")
+    options.fill("[name=link]", round_.link)
+    press(options, "#enrol button")
+    assert round_.address in options.inner_text("#offer-facts")
+    assert installed.device(options, "device.tasks()") == []
+    options.locator("#offer summary").click()
+    pictures(options, "options-offer")
+    press(options, "#decline")
+    assert not options.is_visible("#offer")
+    options.evaluate("hash => { location.hash = hash }", round_.link.partition("#")[2])
+    options.wait_for_selector("#offer-facts dd")
+    settled(options)
+    assert "#" not in options.url
+    press(options, "#offer .main")
+    round_.open()
+    options.check("[name=mode][value=search]")
+    assert not options.is_visible("#engines")
+    press(options, "#agree")
+    assert "You give nothing" in options.inner_text(".task-status")
+    pictures(options, "options-search-only")
+    options.set_viewport_size({"width": 360, "height": 800})
+    assert options.evaluate("document.documentElement.scrollWidth") <= 360
+    pictures(options, "options-narrow")
+    options.set_viewport_size({"width": 1000, "height": 800})
+    assert recent(options) == "In the last 7 days: nothing."
 
 
 def opt_in(installed, options, round_) -> None:
@@ -273,12 +308,17 @@ def test_a_packed_list_that_cannot_be_joined_leaves_the_settings_alive(tmp_path)
     with chromium(tmp_path / "profile", packed(tmp_path, {**PACKED, "task": "xyz", "keys": []})) as context:
         installed = Installed(context)
         options = installed.page("options")
-        assert "task: expected 32 hexadecimal digits" in options.inner_text("#message")
-        options.fill("[name=server]", "http://127.0.0.1:9")
-        options.fill("[name=task]", "1" * 32)
-        options.fill("[name=keys]", PACKED["keys"][0])
-        options.uncheck("[name=hasUrls]")
+        assert "“task” must be 32 hexadecimal digits" in options.inner_text("#message")
+        for change, said in (({"note": "x"}, "“note”"), ({"server": "http://lists.example"}, "“server”")):
+            options.fill("[name=link]", json.dumps({**PACKED, **change}))
+            press(options, "#enrol button")
+            assert said in options.inner_text("#message")
+        file = tmp_path / "enrolment.json"
+        file.write_text(json.dumps({**PACKED, "task": "1" * 32}))
+        options.fill("[name=link]", "")
+        options.set_input_files("[name=file]", file)
         press(options, "#enrol button")
+        press(options, "#offer .main")
         assert installed.device(options, "(await device.tasks()).map(({hasUrls}) => hasUrls)") == [False]
 
 
@@ -328,6 +368,26 @@ def test_answers_that_are_no_link_or_turn_a_line_around_are_spelt_out(tmp_path, 
             popup.keyboard.press("Enter")
             assert popup.input_value("#typed") == query
         assert len(context.pages) == pages
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_the_settings_in_another_language(tmp_path, extension, language):
+    """The browser of the tests speaks English alone: it is given another language's messages under that name."""
+    messages = (extension / "_locales" / language / "messages.json").read_text()
+    (extension / "_locales" / "en" / "messages.json").write_text(messages)
+    words = {name: entry["message"] for name, entry in json.loads(messages).items()}
+    with chromium(tmp_path / "profile", extension) as context:
+        installed = Installed(context)
+        options = installed.page("options")
+        assert options.evaluate("document.documentElement.lang") == language
+        installed.join(options, json.dumps(PACKED))
+        options.check("[name=mode][value=opt-in]")
+        agreed = options.inner_text("#consent-text")
+        assert words["optin_consent_one"] in agreed
+        assert CONSENT in agreed  # as it is recorded
+        pictures(options, f"options-{language}")
+        options.set_viewport_size({"width": 360, "height": 800})
+        assert options.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 OMNIBOX = """

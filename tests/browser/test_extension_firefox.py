@@ -12,7 +12,7 @@ import subprocess
 import threading
 
 from console_browser import SCREENSHOTS
-from extension_parts import CONSENT, EXTENSION, EngineHandler, Pages, browser_path, build_extension
+from extension_parts import EXTENSION, EngineHandler, Pages, browser_path, build_extension
 from extension_parts import driven_round as driven
 from service_parts import people
 
@@ -70,7 +70,7 @@ def test_consent_click_report(tmp_path):
             "extension": str(package),
             "engine": engine.address,
             "searches": SEARCHES,
-            "enrolment": {"server": round_.address, "task": round_.task, "keys": round_.key, "consent": CONSENT},
+            "link": round_.link,
             "screenshot": str(SCREENSHOTS / "extension/firefox-options.png") if os.environ.get("SCREENSHOTS") else "",
         }
         with Firefox(wanted) as firefox:

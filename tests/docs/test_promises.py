@@ -218,6 +218,26 @@ def test_the_consent_to_local_reports_states_the_odds_of_a_usual_and_of_the_wors
     assert odds_words(odds_at(1, 20)) in strict
 
 
+def english(name: str, *values: object) -> str:
+    """A message of the extension."""
+    message = json.loads((ROOT / "extension/_locales/en/messages.json").read_text())[name]["message"]
+    return re.sub(r"\$([1-9])", lambda place: str(values[int(place[1]) - 1]), message)
+
+
+@pytest.mark.parametrize("epsilon", [1, 4, 8])
+@pytest.mark.parametrize("records", [1, 3])
+def test_the_extension_says_the_odds_in_the_same_words(epsilon: int, records: int):
+    for n in (1, 50):
+        odds = list_odds(BlenderParams(Budget(epsilon, 1e-5), records_per_client=records), n)
+        times, most = math.floor(100 * odds.named + 0.5), math.ceil(100 * odds.belief_after(BELIEF))
+        often = english("times", times) if 1 < times <= 99 else times_in_100(odds.named)
+        sent = english("odds_answers", often, records) if records > 1 else english("odds_one", often)
+        bound = english("belief", most) if most < 100 else english("belief_certain")
+        assert english("odds", sent, bound) == odds_words(odds)
+    assert english("optin_consent_one") == optin_consent(1)
+    assert english("optin_consent_other", 20) == optin_consent(20)
+
+
 UNTRUE = re.compile(
     r"(?:nobody|no one|whoever receives it) can(?:not)? (?:tell|know)\b|next to nothing|safe to send|trusts? nobody"
     r"|does not say which|says nothing about you|never both|covers a person who was in both groups|warns otherwise",
@@ -228,6 +248,7 @@ UNTRUE = re.compile(
 
 def test_no_text_promises_what_no_mechanism_keeps():
     texts = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("extension/src/**/*.html")]
+    texts += ROOT.glob("extension/_locales/*/messages.json")
     texts += [*ROOT.glob("extension/src/**/*.js"), *ROOT.glob("src/searchblend/**/*.py")]
     texts += ROOT.glob("src/searchblend/**/*.html")
     assert len(texts) > 300

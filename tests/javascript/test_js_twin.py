@@ -37,7 +37,7 @@ from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import decode_pack, encode_pack
 from searchblend.search.pack_delta import apply_delta, encode_delta
 from searchblend.wire.canonical import canonical_json, parse_canonical
-from searchblend.wire.consent import odds_words, optin_consent, task_consent
+from searchblend.wire.consent import BELIEF, optin_consent, task_consent
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import Manifest, decode_payload, encode_signed
 from searchblend.wire.report import ReportRefused, ReportShape, cells_as_parts, decode_report, encode_report
@@ -242,11 +242,17 @@ def test_subset_thresholds(twin):
     check_same(twin, asked)
 
 
-def odds_in_words(odds: ReportOdds) -> list[Any]:
-    return [odds.named, None if math.isinf(odds.growth) else odds.growth, odds_words(odds)]
+def odds_figures(odds: ReportOdds) -> list[Any]:
+    figures = [odds.answers, odds.most_items, math.floor(100 * odds.named + 0.5)]
+    return [
+        odds.named,
+        None if math.isinf(odds.growth) else odds.growth,
+        *figures,
+        math.ceil(100 * odds.belief_after(BELIEF)),
+    ]
 
 
-def test_odds_have_the_same_digits_and_words(twin):
+def test_odds_have_the_same_digits(twin):
     cases = Cases(18)
     asked = []
     for _ in range(N["odds"]):
@@ -258,8 +264,8 @@ def test_odds_have_the_same_digits_and_words(twin):
             (
                 question,
                 lambda h=head, p=params, d=design: [
-                    odds_in_words(report_odds(h, p, d)),
-                    odds_in_words(list_odds(p, len(h) + 1)),
+                    odds_figures(report_odds(h, p, d)),
+                    odds_figures(list_odds(p, len(h) + 1)),
                 ],
             )
         )

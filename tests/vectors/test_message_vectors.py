@@ -10,10 +10,11 @@ import pytest
 
 from searchblend.blender.best.subset_report import SubsetReport
 from searchblend.core.documents import encode
-from searchblend.core.errors import MessageError
+from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Tape
 from searchblend.core.records import WILDCARD, Record
 from searchblend.wire.canonical import canonical_json
+from searchblend.wire.enrolment import enrolment_link, read_enrolment
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import decode_payload
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
@@ -141,3 +142,16 @@ def test_a_batch_keeps_the_good_and_names_the_bad():
     assert batch.accepted == [0, 2]
     assert len(batch.ids) == len(batch.counters) == 2
     assert np.bincount(batch.counters.ravel(), minlength=shape.n_counters).sum() == 2 * shape.counts_per_report
+
+
+@cases("enrolment")
+def test_enrolment(case):
+    document = read_enrolment(case["text"])
+    assert encode(document) == case["document"]
+    assert read_enrolment(enrolment_link("https://lists.example/enrol/x", document)) == document
+
+
+@cases("bad_enrolment")
+def test_bad_enrolment(case):
+    with pytest.raises(InvalidParameter, match=case["says"]):
+        read_enrolment(case["text"])

@@ -18,6 +18,7 @@ import {
   ownPage,
   setContentScripts,
 } from "../platform/browser.js";
+import { givesData } from "../device/observations.js";
 import { theDevice } from "../platform/make_device.js";
 import { omniboxEntered, omniboxSuggestions } from "./omnibox.js";
 
@@ -75,7 +76,7 @@ async function watchSearchPages() {
   const { mode } = await (await theDevice()).settings();
   /** @type {ContentScript[]} */
   const scripts = [];
-  for (const engine of mode === "off" ? [] : globalThis.searchblendEngines) {
+  for (const engine of givesData(mode) ? globalThis.searchblendEngines : []) {
     for (const [i, origin] of engine.origins.entries()) {
       if (!(await hasAccess([origin]))) continue;
       scripts.push({

@@ -1,11 +1,18 @@
-/** The sentences that people agree to, computed from the mechanism: the twin of wire/consent.py. */
+/**
+ * What people agree to: the recorded sentence, and the numbers that sentences about the odds are made of in every
+ * language. The twin of wire/consent.py, which has them in English alone.
+ */
+
+import { beliefAfter } from "./report_odds.js";
 
 /** @typedef {import("./report_odds.js").ReportOdds} ReportOdds */
+/** @typedef {Readonly<{answers: number, mostItems: number, times: number, most: number, growth: number}>} OddsFigures */
 
 /** What a reader believes before a report, in the sentences that say what becomes of it. */
 const BELIEF = 0.02;
 
-/** It says how many searches are sent: a round takes up to `records` of each person. @param {number} records */
+/** It says how many searches are sent: a round takes up to `records` of each person. Always in English: the round names
+ * its SHA-256. @param {number} records */
 export function optinConsent(records) {
   const sent = records === 1 ? "one of my searches is" : `up to ${records} of my searches are`;
   return `I agree that ${sent} sent, sealed, to the curator of this list.`;
@@ -14,31 +21,27 @@ export function optinConsent(records) {
 /** What opt-in users of a task agree to: our sentence, then the operator's own words, if there are any. `own` may also
  * be such a whole text: it stays as it is. @param {number} records @param {string} own */
 export function taskConsent(records, own) {
+  const words = ownWords(records, own);
+  return words === "" ? optinConsent(records) : `${optinConsent(records)}\n${words}`;
+}
+
+/** The operator's part of a text. @param {number} records @param {string} consent */
+export function ownWords(records, consent) {
   const sentence = optinConsent(records);
   const start = `${sentence}\n`;
-  const words = own.startsWith(start) ? own.slice(start.length) : own;
-  return words === "" || words === sentence ? sentence : start + words;
+  const words = consent.startsWith(start) ? consent.slice(start.length) : consent;
+  return words === sentence ? "" : words;
 }
 
-/** What a report gives away, as a part of a sentence. @param {ReportOdds} odds */
-export function oddsWords(odds) {
-  const times = timesIn100(odds.named);
-  const sent =
-    odds.answers > 1
-      ? `each of the ${odds.answers} answers names your true search ${times}`
-      : odds.mostItems > 1
-        ? `your true search is among the up to ${odds.mostItems} that are sent ${times}`
-        : `your true search is sent ${times}`;
-  const most = Math.ceil(100 * odds.beliefAfter(BELIEF));
-  const bound = most < 100 ? `at most ${most} %` : "almost certainty";
-  return `${sent}, and whoever sees the report can raise a belief of 2 % that you made a search to ${bound}`;
+/** What a report gives away: answers in it, searches that one names at most, how often in 100 times the true one is
+ * named, the most in hundredths that a belief of 2 % becomes, and the factor on the odds of any guess.
+ * @param {ReportOdds} odds @returns {OddsFigures} */
+export function oddsFigures({ answers, mostItems, named, growth }) {
+  return Object.freeze({ answers, mostItems, times: Math.floor(100 * named + 0.5), most: mostBelief(growth), growth });
 }
 
-/** Rounded to whole hundredths; "never" and "always" are not said of what only seldom fails.
- * @param {number} probability */
-function timesIn100(probability) {
-  const times = Math.floor(100 * probability + 0.5);
-  if (times < 1) return "less than once in 100 times";
-  if (times > 99) return "more than 99 times in 100";
-  return times === 1 ? "about once in 100 times" : `about ${times} times in 100`;
+/** The most, in whole hundredths, that a belief of 2 % can become by what multiplies its odds by up to `growth`.
+ * @param {number} growth */
+export function mostBelief(growth) {
+  return Math.ceil(100 * beliefAfter(BELIEF, growth));
 }

@@ -5,7 +5,7 @@
 
 import { concat, equalBytes, fromHex, sha256, toHex, utf8 } from "./bytes.js";
 import * as errors from "./errors.js";
-import { oddsWords } from "./consent.js";
+import { oddsFigures } from "./consent.js";
 import { localReport } from "./local_report.js";
 import { applyDelta } from "./pack_delta.js";
 import { ReportParams } from "./params.js";
@@ -25,9 +25,12 @@ import { subsetReport } from "./subset_report.js";
 /** @typedef {import("./signing.js").PinnedKeys} PinnedKeys */
 /** @typedef {import("./search.js").SearchIndex} SearchIndex */
 /** @typedef {import("./search.js").Answer} Answer */
+/** @typedef {import("./consent.js").OddsFigures} OddsFigures */
+/** @typedef {import("./enrolment.js").EnrolmentDocument} EnrolmentDocument */
 /** @typedef {{aboutQueries: boolean, items: DeviceRecord[]}} ExplainedPart */
 
-export { taskConsent } from "./consent.js";
+export { mostBelief, ownWords, taskConsent } from "./consent.js";
+export { checkEnrolment, readEnrolment } from "./enrolment.js";
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
 export { admit, whyNotKept } from "./admission.js";
@@ -69,15 +72,15 @@ export async function explainReport(report, message, task, round) {
   };
 }
 
-/** What a report over this list gives away, as a part of a sentence. @param {HeadListMessage} message */
+/** What a report over this list gives away, in numbers. @param {HeadListMessage} message */
 export function oddsOfReport({ head, params, design }) {
-  return oddsWords(reportOdds(head, params, design));
+  return oddsFigures(reportOdds(head, params, design));
 }
 
 /** The same before there is a list: over one of so many searches. One search is the worst case.
  * @param {{epsilon: number, delta: number, recordsPerClient?: number}} asked @param {number} nQueries */
 export function oddsOfList(asked, nQueries) {
-  return oddsWords(listOdds(new ReportParams(asked), nQueries));
+  return oddsFigures(listOdds(new ReportParams(asked), nQueries));
 }
 
 /** Seal records to the curator of one round, for whoever sends them with this credential; the other texts are those of

@@ -31,12 +31,12 @@ export class ReportOdds {
     for (let answer = 0; answer < recordsPerClient; answer++) this.growth *= growth;
     Object.freeze(this);
   }
+}
 
-  /** The most that a belief of `before` can become by seeing the report. @param {number} before */
-  beliefAfter(before) {
-    if (this.growth === Infinity) return 1;
-    return (before * this.growth) / (before * this.growth + (1 - before));
-  }
+/** The most that a belief of `before` can become by what multiplies its odds by up to `growth`.
+ * @param {number} before @param {number} growth */
+export function beliefAfter(before, growth) {
+  return growth === Infinity ? 1 : (before * growth) / (before * growth + (1 - before));
 }
 
 /** The odds of a client's report over this list; without a design, of the report that the paper prints.

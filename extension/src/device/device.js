@@ -7,6 +7,7 @@
 
 import {
   bytes,
+  checkEnrolment,
   checkManifest,
   checkRequest,
   errors,
@@ -16,21 +17,28 @@ import {
   verifyManifest,
 } from "../core/index.js";
 import { account } from "./ledger.js";
-import { forgetSearches, isRecording, keep, keepNotUnderstood, prune, withSuggestion } from "./observations.js";
+import {
+  forgetSearches,
+  givesData,
+  isRecording,
+  keep,
+  keepNotUnderstood,
+  prune,
+  withSuggestion,
+} from "./observations.js";
 import { cancel, cancelTask, cancelUncovered, mayHaveArrived, sendPending, underSendLock } from "./outbox.js";
 import { openPacks, updatePack } from "./packs.js";
 import { NoReport, prepareContribution, prepareReport } from "./rounds.js";
 import { StorageFull } from "./storage.js";
 import { Transport, Unreachable } from "./transport.js";
 
-/** @import { Manifest, PinnedKeys } from "../core/index.js" */
-/** @import { AgreedRecords, Enrolment, EnrolmentForm, Fetch, KeptSearch } from "./types.d.ts" */
-/** @import { Lock, Mode, OnPoint, PackedEnrolment } from "./types.d.ts" */
+/** @import { EnrolmentDocument, Manifest, PinnedKeys } from "../core/index.js" */
+/** @import { AgreedRecords, Enrolment, Fetch, KeptSearch, Lock, Mode, OnPoint } from "./types.d.ts" */
 /** @import { SealedReport, Search, Settings, Storage, Task, Transaction } from "./types.d.ts" */
 /** @typedef {Awaited<ReturnType<Device["overview"]>>} Overview */
 
 /** @type {readonly Mode[]} */
-export const MODES = Object.freeze(["off", "local", "opt-in"]);
+export const MODES = Object.freeze(["off", "search", "local", "opt-in"]);
 /** @type {Readonly<Settings>} */
 const DEFAULTS = Object.freeze({ mode: "off", paused: false, agreedAt: null, suggestions: [], dropped: {} });
 const LEFT = "left ";
@@ -74,7 +82,8 @@ export class Device {
     return this.storage.read(settingsIn);
   }
 
-  /** Off forgets the searches and sends nothing; a pending report of another group is dropped, its debit stays.
+  /** Off asks and sends nothing; search fetches lists and gives nothing. Both forget the searches. A pending report of
+   * another group is dropped, its debit stays.
    * `agreed` is how many searches a round of each list may take, as the user was shown; what takes more gets nothing.
    * @param {Mode} mode @param {AgreedRecords} [agreed] */
   async setMode(mode, agreed = {}) {
@@ -82,10 +91,10 @@ export class Device {
     const now = this.now();
     await this.storage.writeDurably(async (transaction) => {
       const settings = await settingsIn(transaction);
-      const agreedAt = mode === "off" ? null : now;
+      const agreedAt = givesData(mode) ? now : null;
       await transaction.put("settings", "settings", { ...settings, mode, agreedAt, agreed, paused: false });
       await cancelUncovered(transaction, mode);
-      if (mode === "off") await forgetSearches(transaction);
+      if (!givesData(mode)) await forgetSearches(transaction);
     });
   }
 
@@ -124,21 +133,12 @@ export class Device {
 
   // ---- tasks ----
 
-  /** Enrol with what the people of a list gave out: server, task, their keys and the curator's, and the text that
-   * opt-in users agree to. @param {EnrolmentForm} form */
-  async enrol({ server, task, keys, curators = [], consent = "", code = "", hasUrls = true }) {
+  /** Join the list of a document that its people gave out; `code` is an opt-in user's own.
+   * @param {Partial<EnrolmentDocument>} given @param {string} [code] */
+  async enrol(given, code = "") {
+    const { has_urls: hasUrls, ...document } = checkEnrolment(given);
     /** @type {Enrolment} */
-    const enrolment = {
-      server: serverOf(server),
-      task: taskOf(task),
-      keys: keys.map(pointOf),
-      curators: curators.map(pointOf),
-      consent,
-      code: codeOf(code),
-      hasUrls,
-      enrolledAt: this.now(),
-    };
-    if (enrolment.keys.length === 0) throw new errors.InvalidParameter("keys", "expected at least one public key");
+    const enrolment = { ...document, hasUrls, code: codeOf(code), enrolledAt: this.now() };
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
       // What was seen of a task outlives a second enrolment: an older manifest stays refused, a stopped task stopped.
@@ -150,16 +150,16 @@ export class Device {
   }
 
   /** Join the list that a package was made for: "joined", "known", or "left" by its user, who comes back only by
-   * asking. @param {PackedEnrolment} packed @param {{again?: boolean}} [options] */
-  async enrolPacked({ has_urls: hasUrls = true, ...enrolment }, { again = false } = {}) {
-    const task = taskOf(enrolment.task);
+   * asking. @param {Partial<EnrolmentDocument>} packed @param {{again?: boolean}} [options] */
+  async enrolPacked(packed, { again = false } = {}) {
+    const { task } = checkEnrolment(packed);
     const [known, left] = await this.storage.read(async (transaction) => [
       await transaction.get("tasks", task),
       await transaction.get("settings", leftKey(task)),
     ]);
     if (known) return "known";
     if (left && !again) return "left";
-    await this.enrol({ ...enrolment, hasUrls });
+    await this.enrol(packed);
     return "joined";
   }
 
@@ -209,7 +209,7 @@ export class Device {
     const { mode } = await this.storage.write(async (transaction) => {
       await prune(transaction, now);
       const settings = await settingsIn(transaction);
-      if (settings.mode === "off") await forgetSearches(transaction);
+      if (!givesData(settings.mode)) await forgetSearches(transaction);
       return settings;
     });
     if (mode === "off") return [];
@@ -310,6 +310,7 @@ export class Device {
   /** Prepare what this round asks for; returns a status code. @param {Task} task @param {Manifest} manifest */
   async #takePart(task, manifest) {
     const { mode } = await this.settings();
+    if (mode === "search") return "search-only";
     try {
       if (manifest.phase !== "idle") checkRequest(manifest);
       if (manifest.phase === "client" && mode === "local") await prepareReport(this, task, manifest);
@@ -432,47 +433,11 @@ function reasonOf(error) {
   return "internal";
 }
 
-/** An origin, without what could follow it. Plain HTTP is for a server on the same machine. @param {string} address */
-function serverOf(address) {
-  let url = null;
-  try {
-    url = new URL(address);
-  } catch {
-    // said below
-  }
-  const isLocal = url !== null && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-  if (
-    url === null ||
-    !(url.protocol === "https:" || (url.protocol === "http:" && isLocal)) ||
-    url.username ||
-    url.password
-  ) {
-    throw new errors.InvalidParameter("server", "expected an address that begins with https://");
-  }
-  return url.origin + url.pathname.replace(/\/+$/u, "");
-}
-
-/** @param {unknown} given */
-function taskOf(given) {
-  const task = String(given).trim().toLowerCase();
-  if (!/^[0-9a-f]{32}$/u.test(task)) throw new errors.InvalidParameter("task", "expected 32 hexadecimal digits");
-  return task;
-}
-
 /** It is sent in a header, which takes nothing else. @param {unknown} given */
 function codeOf(given) {
   const code = String(given).trim();
   if (!/^[\x20-\x7e]*$/u.test(code)) throw new errors.InvalidParameter("code", "expected printable ASCII characters");
   return code;
-}
-
-/** @param {unknown} given */
-function pointOf(given) {
-  const point = String(given).trim().toLowerCase();
-  if (!/^04[0-9a-f]{128}$/u.test(point)) {
-    throw new errors.InvalidParameter("keys", "expected a public key: 04 and 128 hexadecimal digits");
-  }
-  return point;
 }
 
 /** Removes a task and what belongs to it; gives it, and the sealed records of its newest round that may have

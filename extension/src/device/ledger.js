@@ -11,13 +11,21 @@ import { POLICY } from "../core/index.js";
 /** @import { Cost, Debit } from "./types.d.ts" */
 /** @typedef {readonly (readonly [unknown, Debit])[]} Entries */
 
-/** Sums over entries [key, {epsilon, delta, at}] from this time on; an entry from the future counts too.
+/** Sums over entries [key, {epsilon, delta, at}] from this time on; an entry from the future counts too. `growth` is the
+ * factor by which all randomized reports together multiply the odds of any guess.
  * @param {Entries} entries @param {number} since */
 export function spentSince(entries, since) {
-  const counted = entries.filter(([, entry]) => entry.at >= since);
-  const sum = (/** @type {"epsilon" | "delta"} */ field) =>
-    counted.reduce((total, [, entry]) => total + entry[field], 0);
-  return { epsilon: sum("epsilon"), delta: sum("delta"), reports: counted.length };
+  const counted = entries.map(([, entry]) => entry).filter((entry) => entry.at >= since);
+  const reports = counted.filter(({ kind }) => kind === "report");
+  const sum = (/** @type {"epsilon" | "delta"} */ field) => counted.reduce((total, entry) => total + entry[field], 0);
+  return {
+    epsilon: sum("epsilon"),
+    delta: sum("delta"),
+    reports: reports.length,
+    sealed: counted.length - reports.length,
+    // The promise itself bounds a report whose own factor was not kept.
+    growth: reports.reduce((product, { epsilon, growth }) => product * (growth ?? Math.exp(epsilon)), 1),
+  };
 }
 
 /** What was spent in the present window and in all, beside the limits.

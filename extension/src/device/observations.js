@@ -2,16 +2,21 @@
 
 import { admit, normalize, normalizeUrl, POLICY, randomBelow } from "../core/index.js";
 
-/** @import { Search, Settings, Suggestion, Transaction } from "./types.d.ts" */
+/** @import { Mode, Search, Settings, Suggestion, Transaction } from "./types.d.ts" */
 
 /** A search after a local suggestion of the same query or page, this close in time, came from the suggestion. */
 export const SUGGESTION_SECONDS = 1800;
 const SUGGESTIONS_KEPT = 50;
 export const NOT_UNDERSTOOD = "not-understood";
 
+/** Whether a user who chose this gives data: else no search is noticed or kept. @param {Mode} mode */
+export function givesData(mode) {
+  return mode === "local" || mode === "opt-in";
+}
+
 /** @param {Settings} settings */
 export function isRecording({ mode, paused }) {
-  return mode !== "off" && !paused;
+  return givesData(mode) && !paused;
 }
 
 /** Keep a search in this transaction, or only count why it was not kept; returns which.

@@ -137,7 +137,9 @@ async function debit(device, task, manifest, group, { window, ...content }) {
   };
   await device.storage.writeDurably(async (transaction) => {
     await refuseUnlessFree(transaction, task, manifest, group, now);
-    await transaction.put("ledger", key, { ...cost, at: await debitTime(transaction, now), kind: content.kind });
+    const growth = content.kind === "report" && typeof content.odds === "object" ? { growth: content.odds.growth } : {};
+    const at = await debitTime(transaction, now);
+    await transaction.put("ledger", key, { ...cost, ...growth, at, kind: content.kind });
     device.pointInTransaction("half-written");
     await transaction.put("reports", key, report);
     device.pointInTransaction("written");

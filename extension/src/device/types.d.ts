@@ -1,10 +1,11 @@
 /** What a device stores, by store of its database, and what is given to it. Times are seconds since 1970. */
 
-import type { DeviceRecord, ExplainedPart, Manifest } from "../core/index.js";
+import type { DeviceRecord, ExplainedPart, Manifest, OddsFigures } from "../core/index.js";
 
-export type Mode = "off" | "local" | "opt-in";
 /** the groups of users that take part */
 export type Group = "local" | "opt-in";
+/** `search`: lists are fetched and searched, and nothing is given */
+export type Mode = "off" | "search" | Group;
 
 export interface Settings {
   mode: Mode;
@@ -48,15 +49,6 @@ export interface Enrolment {
   enrolledAt: number;
 }
 
-/** What a user or a package enters to join a list. */
-export type EnrolmentForm = Pick<Enrolment, "server" | "task" | "keys"> &
-  Partial<Pick<Enrolment, "curators" | "consent" | "code" | "hasUrls">>;
-
-/** The enrolment.json of a package. */
-export interface PackedEnrolment extends Omit<EnrolmentForm, "hasUrls"> {
-  has_urls?: boolean;
-}
-
 export interface Task extends Enrolment, TaskMemory {
   /** the newest one that was believed */
   manifest: Manifest | null;
@@ -90,6 +82,8 @@ export interface Cost {
 export interface Debit extends Cost {
   at: number;
   kind: Report["kind"];
+  /** of a randomized report: the factor on the odds of any guess; absent in debits that were made before it was kept */
+  growth?: number;
 }
 
 export type ReportStatus = "pending" | "sent" | "refused" | "cancelled" | "withdrawn";
@@ -99,8 +93,8 @@ interface RandomizedContent {
   kind: "report";
   bytes: Uint8Array | null;
   said: ExplainedPart[];
-  /** what it gives away, in words; absent in reports that were made before it was kept */
-  odds?: string;
+  /** what it gives away: numbers, or in reports of earlier versions an English sentence or nothing */
+  odds?: OddsFigures | string;
   truth: DeviceRecord | null;
 }
 

@@ -1,5 +1,7 @@
 /** The browser's extension interface. This folder alone touches it, so that all the rest runs anywhere. */
 
+import { message } from "./messages.js";
+
 const api = globalThis.browser ?? globalThis.chrome;
 
 export const isFirefox =
@@ -57,11 +59,13 @@ export function onAlarm(act) {
 
 // ---- permissions and content scripts ----
 
-/** Hosts of the manifest's optional permissions, and on Firefox the kinds of data; must be called in a user's click.
- * @param {string[]} origins */
-export function requestAccess(origins) {
+/** Hosts of the manifest's optional permissions, and on Firefox the kinds of data, where data will be given; must be
+ * called in a user's click. @param {string[]} origins @param {{forData: boolean}} wanted */
+export function requestAccess(origins, { forData }) {
   const kinds = api.runtime.getManifest().browser_specific_settings?.gecko?.data_collection_permissions?.optional ?? [];
-  return api.permissions.request(isFirefox && kinds.length > 0 ? { origins, data_collection: kinds } : { origins });
+  return api.permissions.request(
+    isFirefox && forData && kinds.length > 0 ? { origins, data_collection: kinds } : { origins },
+  );
 }
 
 /** @param {string[]} origins */
@@ -109,7 +113,7 @@ export async function setContentScripts(scripts) {
  * @param {(typed: string) => Promise<OmniboxSuggestion[]>} suggest
  * @param {(typed: string, where: Where) => void} enter */
 export function onOmnibox(suggest, enter) {
-  api.omnibox.setDefaultSuggestion({ description: described([{ text: "Search the list on this device" }]) });
+  api.omnibox.setDefaultSuggestion({ description: described([{ text: message("search") }]) });
   api.omnibox.onInputChanged.addListener((typed, respond) => {
     suggest(typed).then((suggestions) =>
       respond(suggestions.map(({ content, parts }) => ({ content, description: described(parts) }))),

@@ -60,6 +60,10 @@ interface ExtensionApi {
     onStartup: ExtensionEvent<() => void>;
     onInstalled: ExtensionEvent<(details: { reason: string }) => void>;
   };
+  i18n: {
+    /** "" for a name that no locale has */
+    getMessage(name: string, substitutions?: string[]): string;
+  };
   alarms: {
     get(name: string): Promise<object | undefined>;
     clear(name: string): Promise<boolean>;

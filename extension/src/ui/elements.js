@@ -2,6 +2,7 @@
  * around. */
 
 import { visible } from "../core/index.js";
+import { language } from "../platform/messages.js";
 
 /** @typedef {Node | string | number | null | undefined} Child */
 /** @typedef {string | number | boolean | null | (() => void)} Attribute */
@@ -43,7 +44,7 @@ function shown(children) {
   return present.map((child) => (child instanceof Node ? child : visible(String(child))));
 }
 
-/** Date and time as the user writes them. @param {number} seconds */
+/** Date and time in the language of the words beside them. @param {number} seconds */
 export function when(seconds) {
-  return new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return new Date(seconds * 1000).toLocaleString(language(), { dateStyle: "medium", timeStyle: "short" });
 }

@@ -1,41 +1,48 @@
-/** The settings: consent, lists, budget, and every report as it was sent. */
+/** The settings: what the user wants, lists, budget, and every report as it was sent. */
 
 import "../content/engines.js";
-import { errors } from "../core/index.js";
-import { ask, dropAccess, hasAccess, ownPage, requestAccess } from "../platform/browser.js";
+import { bytes, errors, keyId, readEnrolment } from "../core/index.js";
+import { givesData } from "../device/observations.js";
 import { StorageFull } from "../device/storage.js";
+import { ask, dropAccess, hasAccess, ownPage, requestAccess } from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
+import { countedMessage, message, translatePage } from "../platform/messages.js";
 import { byId, element, expected, fill } from "./elements.js";
-import { recordRows, reportRows, taskRows } from "./rows.js";
-import { consentTexts, droppedText, localOddsText, mostRecords, recordsAsked, recordsText } from "./words.js";
+import { enrolmentRows, recordRows, reportRows, taskRows } from "./rows.js";
+import { budgetTexts, consentText, droppedText, localOddsText, mostRecords, recordsAsked } from "./words.js";
 
-/** @import { Mode, PackedEnrolment, Report } from "../device/types.d.ts" */
+/** @import { EnrolmentDocument } from "../core/index.js" */
+/** @import { Mode, Report } from "../device/types.d.ts" */
 /** @typedef {SearchEngine & {isAllowed: boolean}} OfferedEngine */
 
-const NOT_ALLOWED = "The browser did not allow it. Nothing was changed.";
-
+translatePage();
 const device = await theDevice();
 let overview = await device.overview();
 const engines = await offeredEngines();
+const linkForm = expected(byId("enrol"), HTMLFormElement);
+const offerForm = expected(byId("offer"), HTMLFormElement);
+/** What a link or a file offers, until the user takes or declines it. @type {EnrolmentDocument | null} */
+let offered = null;
 
 fill(expected(document.querySelector("#engines .ticks"), HTMLElement), engines.map(engineTick));
-/** @type {PackedEnrolment | null} */
+/** @type {EnrolmentDocument | null} */
 const packed = await (await fetch(ownPage("enrolment.json"))).json();
 await offerPackedEnrolment();
 modeInput(`[value="${overview.settings.mode}"]`).checked = true;
 show();
 
-byId("enrol").addEventListener("submit", (event) => {
-  event.preventDefault();
-  attempt(enrol);
-});
+onSubmit(linkForm, lookAtEntered);
+onSubmit(offerForm, join);
+byId("decline").addEventListener("click", () => attempt(() => offer(null)));
 byId("rejoin").addEventListener("click", () => attempt(rejoin));
-byId("modes").addEventListener("change", showOptinText);
+byId("modes").addEventListener("change", showChoice);
 byId("agree").addEventListener("click", () => attempt(saveChoice));
 byId("pause").addEventListener("click", () => attempt(() => device.setPaused(!overview.settings.paused)));
 byId("check").addEventListener("click", () => attempt(() => ask({ type: "check" })));
 byId("export").addEventListener("click", () => attempt(exportAll));
 byId("erase").addEventListener("click", () => attempt(eraseAll));
+addEventListener("hashchange", () => attempt(lookAtAddress));
+if (location.hash.length > 1) await attempt(lookAtAddress);
 document.body.dataset.ready = "yes";
 
 /** Do what a button says, then show everything anew; what goes wrong is said on top of the page.
@@ -53,91 +60,117 @@ async function attempt(act) {
   document.body.dataset.ready = "yes";
 }
 
+/** @param {HTMLFormElement} form @param {() => unknown} act */
+function onSubmit(form, act) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(act);
+  });
+}
+
+/** A wrong field of an enrolment is named; other errors are not for people. @param {unknown} error */
+function wordsFor(error) {
+  if (error instanceof StorageFull) return message("status_storage_full");
+  if (!(error instanceof errors.InvalidParameter)) return message("failed");
+  return message(`wrong_${error.field}`) || message("wrong_extra", error.field);
+}
+
+/** @param {string} words @param {"good" | "bad"} tone */
+function showMessage(words, tone) {
+  byId("message").dataset.tone = tone;
+  fill(byId("message"), words);
+}
+
+// ---- joining a list: look first, then take ----
+
+/** The link that was pasted, or else the file that was chosen. */
+async function lookAtEntered() {
+  const fields = new FormData(linkForm);
+  const [link, file] = [String(fields.get("link") ?? ""), fields.get("file")];
+  const isFile = link.trim() === "" && file instanceof File;
+  await offer(readEnrolment(isFile ? await file.text() : link));
+}
+
+/** This page was opened with a link's part after the #. */
+async function lookAtAddress() {
+  await offer(readEnrolment(location.hash));
+}
+
+/** Show what a link or a file says; nothing is taken before the user joins. @param {EnrolmentDocument | null} document */
+async function offer(document) {
+  offered = document;
+  offerForm.reset();
+  history.replaceState(null, "", location.pathname);
+  if (document === null) return;
+  const ids = (/** @type {string[]} */ points) => Promise.all(points.map((point) => keyId(bytes.fromHex(point))));
+  fill(byId("offer-facts"), enrolmentRows(document, await ids(document.keys), await ids(document.curators)));
+  linkForm.reset();
+  expected(byId("enrolment"), HTMLDetailsElement).open = false;
+  byId("offer").hidden = false;
+  byId("offer").scrollIntoView({ block: "center" });
+}
+
+async function join() {
+  if (offered === null) return;
+  if (!(await mayAsk(offered.server))) return showMessage(message("not_allowed"), "bad");
+  await device.enrol(offered, String(new FormData(offerForm).get("code") ?? ""));
+  const isOn = overview.settings.mode !== "off";
+  await offer(null);
+  if (isOn) await ask({ type: "check" });
+  showMessage(message(isOn ? "joined" : "joined_off"), "good");
+}
+
+/** Where lists are fetched already, the new service's host has to be allowed; the browser asks only within the click
+ * itself. @param {string} server */
+async function mayAsk(server) {
+  const { mode } = overview.settings;
+  return mode === "off" || requestAccess([hostOf(server)], { forData: givesData(mode) });
+}
+
+/** A package that was made for one list joins it without a link; what to give is still the user's choice, and so is
+ * leaving. */
+async function offerPackedEnrolment() {
+  if (packed === null) return;
+  try {
+    await device.enrolPacked(packed);
+    overview = await device.overview();
+  } catch (error) {
+    showMessage(message("packed_failed", wordsFor(error)), "bad");
+  }
+}
+
+async function rejoin() {
+  if (packed === null) return;
+  if (!(await mayAsk(packed.server))) return showMessage(message("not_allowed"), "bad");
+  await device.enrolPacked(packed, { again: true });
+  showMessage(message("rejoined"), "good");
+}
+
 /** @param {string} task */
 async function leave(task) {
-  if (await device.leave(task)) return;
-  showMessage(
-    "You have left. The service did not say that your sealed record of this round is gone: it may still count it.",
-    "bad",
-  );
+  if (!(await device.leave(task))) showMessage(message("left_unanswered"), "bad");
 }
 
-/** @param {unknown} error */
-function wordsFor(error) {
-  const isKnown = error instanceof errors.SearchblendError || error instanceof StorageFull;
-  return isKnown ? error.message : "That did not work. Nothing was sent.";
-}
-
-/** @param {string} message @param {"good" | "bad"} tone */
-function showMessage(message, tone) {
-  byId("message").dataset.tone = tone;
-  fill(byId("message"), message);
-}
-
-// ---- what buttons do ----
-
-async function enrol() {
-  const form = expected(byId("enrol"), HTMLFormElement);
-  const fields = new FormData(form);
-  const value = (/** @type {string} */ name) => String(fields.get(name) ?? "");
-  const [keys, curators] = ["keys", "curators"].map((name) =>
-    value(name)
-      .split(/\s+/u)
-      .filter((key) => key !== ""),
-  );
-  const [server, consent, code] = [value("server"), value("consent"), value("code")];
-  if (!(await mayAsk(server))) return showMessage(NOT_ALLOWED, "bad");
-  const task = await device.enrol({
-    server,
-    task: value("task"),
-    keys,
-    curators,
-    consent,
-    code,
-    hasUrls: fields.has("hasUrls"),
-  });
-  form.reset();
-  expected(byId("enrolment"), HTMLDetailsElement).open = false;
-  showMessage(`Joined the list ${task.slice(0, 8)}….`, "good");
-}
-
-/** Whoever takes part already has to allow the new service's host; the browser asks only within the click itself.
- * @param {string} server */
-async function mayAsk(server) {
-  return overview.settings.mode === "off" || requestAccess([hostOf(server)]);
-}
+// ---- what other buttons do ----
 
 /** The browser's question comes first: nothing is noticed before both the user and the browser said yes. */
 async function saveChoice() {
-  const mode = /** @type {Mode} */ (modeInput(":checked").value);
+  const mode = chosenMode();
   const agreed = recordsAsked(overview.tasks); // as the page shows it now
-  const chosen = engines.filter(({ id }) => expected(byId(`engine-${id}`), HTMLInputElement).checked);
-  const origins = [
-    ...chosen.flatMap((engine) => engine.origins),
-    ...overview.tasks.map(({ server }) => hostOf(server)),
-  ];
-  if (mode === "off") {
-    await device.setMode("off");
-    await dropAccess(engines.flatMap((engine) => engine.origins));
-  } else {
-    if (chosen.length === 0) return showMessage("Choose at least one search engine.", "bad");
-    if (!(await requestAccess([...new Set(origins)]))) return showMessage(NOT_ALLOWED, "bad");
-    await device.setMode(mode, agreed);
-    await dropUnticked(chosen);
+  const forData = givesData(mode);
+  const chosen = forData ? engines.filter(({ id }) => expected(byId(`engine-${id}`), HTMLInputElement).checked) : [];
+  if (forData && chosen.length === 0) return showMessage(message("choose_engine"), "bad");
+  const services = mode === "off" ? [] : overview.tasks.map(({ server }) => hostOf(server));
+  const origins = [...new Set([...chosen.flatMap((engine) => engine.origins), ...services])];
+  if (origins.length > 0 && !(await requestAccess(origins, { forData }))) {
+    return showMessage(message("not_allowed"), "bad");
   }
-  await ask({ type: "consent-changed" });
-  showMessage(
-    mode === "off"
-      ? "Switched off. Kept searches were removed; nothing is noticed or sent."
-      : "Thank you. You can change this at any time.",
-    "good",
-  );
-  if (mode !== "off") await ask({ type: "check" });
-}
-
-/** @param {OfferedEngine[]} chosen */
-async function dropUnticked(chosen) {
+  await device.setMode(mode, forData ? agreed : {});
   for (const engine of engines) if (!chosen.includes(engine)) await dropAccess(engine.origins);
+  await ask({ type: "consent-changed" });
+  if (mode !== "off") await ask({ type: "check" });
+  const isWithoutList = mode !== "off" && overview.tasks.length === 0;
+  showMessage(message(isWithoutList ? "saved_without_list" : `saved_${forData ? "giving" : mode}`), "good");
 }
 
 async function sendNow() {
@@ -147,12 +180,7 @@ async function sendNow() {
 /** @param {Report} report */
 async function withdraw({ task, round }) {
   const isGone = await device.withdraw(task, round);
-  showMessage(
-    isGone
-      ? "The service removed your sealed search."
-      : "The service did not remove it: it cannot be reached, never got it, or the round has gone on.",
-    isGone ? "good" : "bad",
-  );
+  showMessage(message(isGone ? "withdrawn" : "not_withdrawn"), isGone ? "good" : "bad");
 }
 
 async function exportAll() {
@@ -166,71 +194,84 @@ async function exportAll() {
 }
 
 async function eraseAll() {
-  if (!confirm("Erase all searches, reports and lists from this device?")) return;
+  if (!confirm(message("erase_question"))) return;
   await device.erase();
-  showMessage("Erased. The sum of your privacy budget stays.", "good");
+  showMessage(message("erased"), "good");
 }
 
 // ---- what the page shows ----
 
 function show() {
   const { settings, tasks, records, reports, packs, spent } = overview;
-  const hasLeftPacked = overview.left.includes(String(packed?.task).toLowerCase());
+  const hasLeftPacked = packed !== null && overview.left.includes(packed.task);
   const isNew = tasks.length === 0 && !hasLeftPacked;
   fill(
     byId("tasks"),
     isNew
-      ? element("p", { class: "note" }, "You have not joined a list yet.")
+      ? element("p", { class: "note" }, message("list_none"))
       : taskRows(tasks, packs, (task) => attempt(() => leave(task))),
   );
-  fill(byId("local-odds"), localOddsText(tasks));
-  const asked = recordsAsked(tasks);
-  fill(byId("local-records"), recordsText(mostRecords(asked, "local")));
-  fill(byId("optin-records"), recordsText(mostRecords(asked, "opt-in")));
-  showOptinText();
+  byId("offer").hidden = offered === null;
   byId("left").hidden = !hasLeftPacked;
-  if (isNew) expected(byId("enrolment"), HTMLDetailsElement).open = true;
-  fill(byId("state"), settings.mode === "off" ? "Off" : settings.paused ? "Paused" : "On");
-  byId("state").dataset.tone = settings.mode === "off" || settings.paused ? "wait" : "good";
-  byId("pause").hidden = settings.mode === "off";
-  fill(byId("pause"), settings.paused ? "Go on" : "Pause");
+  if (isNew && offered === null) expected(byId("enrolment"), HTMLDetailsElement).open = true;
+  const asked = recordsAsked(tasks);
+  fill(byId("local-note"), countedMessage("choice_local_note", mostRecords(asked, "local"), localOddsText(tasks)));
+  fill(byId("optin-note"), countedMessage("choice_optin_note", mostRecords(asked, "opt-in")));
+  showChoice();
+  const isOn = settings.mode !== "off" && !settings.paused;
+  fill(byId("state"), message(settings.paused ? "mode_paused" : isOn ? "state_on" : "mode_off"));
+  byId("state").dataset.tone = isOn ? "good" : "wait";
+  byId("pause").hidden = !givesData(settings.mode);
+  fill(byId("pause"), message(settings.paused ? "resume" : "pause"));
   expected(byId("check"), HTMLButtonElement).disabled = settings.mode === "off" || tasks.length === 0;
-  fill(
-    byId("budget-text"),
-    `Spent in the last ${spent.days} days: ε = ${rounded(spent.epsilon)} of ${spent.limit}, in ${spent.reports} ` +
-      `${spent.reports === 1 ? "report" : "reports"}. Left: ${rounded(spent.left)}. Since this extension was ` +
-      `installed: ε = ${rounded(spent.lifetime.epsilon)} of ${spent.lifetimeLimit}.`,
-  );
-  expected(byId("budget"), HTMLProgressElement).value = spent.epsilon / spent.limit;
+  showBudget(spent);
   fill(
     byId("reports"),
     reports.length === 0
-      ? element("p", { class: "note" }, "Nothing was sent yet.")
+      ? element("p", { class: "note" }, message("reports_none"))
       : reportRows(reports, { sendNow: () => attempt(sendNow), withdraw: (report) => attempt(() => withdraw(report)) }),
   );
   byId("records-list").hidden = records.length === 0;
-  fill(byId("records-count"), `Show ${records.length}`);
+  fill(byId("records-count"), countedMessage("records_show", records.length));
   fill(
     byId("records"),
     recordRows(records, (record) => attempt(() => device.forget(record))),
   );
-  fill(byId("dropped"), droppedSentence(settings.dropped, records.length));
+  fill(byId("dropped"), droppedText(settings.dropped, records.length));
 }
 
-/** @param {Record<string, number>} dropped @param {number} kept */
-function droppedSentence(dropped, kept) {
-  const parts = Object.entries(dropped).map(([code, n]) => `${n} × ${droppedText(code)}`);
-  const first = kept === 0 ? "There are none." : "They are removed after 28 days.";
-  return parts.length === 0 ? first : `${first} Noticed, but not kept: ${parts.join(", ")}.`;
+/** @param {typeof overview.spent} spent */
+function showBudget(spent) {
+  const [recent, all] = budgetTexts(spent);
+  fill(byId("budget-recent"), recent);
+  fill(byId("budget-all"), all);
+  const { days, epsilon, limit, left, lifetime, lifetimeLimit } = spent;
+  fill(byId("budget-text"), message("budget_epsilon", days, epsilon, limit, left, lifetime.epsilon, lifetimeLimit));
+  expected(byId("budget"), HTMLProgressElement).value = epsilon / limit;
 }
 
-function showOptinText() {
-  const texts = consentTexts(overview.tasks);
-  byId("optin-text").hidden = modeInput(":checked").value !== "opt-in" || texts.length === 0;
-  fill(byId("consent-text"), texts.join("\n"));
+/** What follows from the choice that is ticked now: what is noticed where, and for opt-in users the text. */
+function showChoice() {
+  const mode = chosenMode();
+  byId("giving").hidden = !givesData(mode);
+  byId("optin-text").hidden = mode !== "opt-in" || overview.tasks.length === 0;
+  fill(byId("consent-text"), overview.tasks.map(consentText).flatMap(consentBlock));
 }
 
-/** The choice how to take part. @param {string} which the selector of one of its values */
+/** @param {ReturnType<typeof consentText>} text */
+function consentBlock({ shown, recorded }) {
+  const block = element("blockquote", {}, shown);
+  if (recorded === null) return [block];
+  const original = element("blockquote", { class: "note", lang: "en" }, recorded);
+  return [block, element("p", { class: "note" }, message("optin_recorded")), original];
+}
+
+/** @returns {Mode} */
+function chosenMode() {
+  return /** @type {Mode} */ (modeInput(":checked").value);
+}
+
+/** The choice what to give. @param {string} which the selector of one of its values */
 function modeInput(which) {
   return expected(document.querySelector(`input[name=mode]${which}`), HTMLInputElement);
 }
@@ -243,7 +284,7 @@ function engineTick(engine) {
     element("input", {
       type: "checkbox",
       id: `engine-${engine.id}`,
-      checked: engine.isAllowed && overview.settings.mode !== "off",
+      checked: engine.isAllowed && givesData(overview.settings.mode),
     }),
     engine.name,
   );
@@ -257,32 +298,8 @@ async function offeredEngines() {
   return all.filter((engine) => engine.id !== "test-engine" || engine.isAllowed);
 }
 
-/** A package that was made for one list joins it without a form; taking part is still the user's choice, and so is
- * leaving. */
-async function offerPackedEnrolment() {
-  if (packed === null) return;
-  try {
-    await device.enrolPacked(packed);
-    overview = await device.overview();
-  } catch (error) {
-    showMessage(`The list of this package cannot be joined. ${wordsFor(error)}`, "bad");
-  }
-}
-
-async function rejoin() {
-  if (packed === null) return;
-  if (!(await mayAsk(packed.server))) return showMessage(NOT_ALLOWED, "bad");
-  await device.enrolPacked(packed, { again: true });
-  showMessage("Joined the list again.", "good");
-}
-
 /** The pattern of a server's host; ports are not part of it. @param {string} server */
 function hostOf(server) {
   const { protocol, hostname } = new URL(server);
   return `${protocol}//${hostname}/*`;
-}
-
-/** @param {number} value */
-function rounded(value) {
-  return String(Math.round(value * 100) / 100);
 }

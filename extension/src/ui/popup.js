@@ -3,13 +3,13 @@
 import { addressOf, searchPacks } from "../device/packs.js";
 import { openOptions, openPage } from "../platform/browser.js";
 import { theDevice } from "../platform/make_device.js";
+import { countedMessage, message, translatePage } from "../platform/messages.js";
 import { byId, element, expected, fill } from "./elements.js";
-import { addressText, notUnderstoodText } from "./words.js";
+import { addressText, modeText, notUnderstoodText } from "./words.js";
 
 /** @import { Answer } from "../core/index.js" */
 
 const MOST = 7;
-const MODES = { off: "Off", local: "Taking part, randomized", "opt-in": "Taking part, opted in" };
 const typed = expected(byId("typed"), HTMLInputElement);
 
 const device = await theDevice();
@@ -19,7 +19,8 @@ const queries = indexes.reduce((sum, index) => sum + index.size, 0);
 let answers = [];
 let chosen = -1;
 
-fill(byId("mode"), settings.paused ? "Paused" : MODES[settings.mode]);
+translatePage();
+fill(byId("mode"), modeText(settings));
 byId("mode").dataset.tone = settings.mode === "off" || settings.paused ? "wait" : "good";
 fill(byId("not-understood"), notUnderstoodText(settings));
 byId("settings").addEventListener("click", async () => {
@@ -55,14 +56,10 @@ function row({ query, url }, position) {
 /** @param {string} query */
 function hint(query) {
   if (indexes.length === 0) {
-    return settings.mode === "off"
-      ? "Choose how you want to take part in the settings; then a list can arrive."
-      : "No list has arrived yet. One comes when a round is published.";
+    return message(settings.mode === "off" ? "hint_off" : "hint_no_list");
   }
-  if (query === "") {
-    return `${queries.toLocaleString()} common searches, on this device. Works offline; what you type stays here.`;
-  }
-  return answers.length === 0 ? "Not among the common searches." : "";
+  if (query === "") return countedMessage("hint_ready", queries);
+  return answers.length === 0 ? message("hint_nothing") : "";
 }
 
 /** @param {KeyboardEvent} event */

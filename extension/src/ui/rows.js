@@ -2,14 +2,25 @@
 
 import { bytes } from "../core/index.js";
 import { mayHaveArrived } from "../device/outbox.js";
+import { countedMessage, language, message } from "../platform/messages.js";
 import { element, when } from "./elements.js";
-import { phaseText, recordText, reportStatusText, sentence, statusText, statusTone } from "./words.js";
+import {
+  oddsText,
+  phaseText,
+  queryText,
+  recordText,
+  reportStatusText,
+  sentence,
+  statusText,
+  statusTone,
+} from "./words.js";
 
-/** @import { DeviceRecord } from "../core/index.js" */
+/** @import { EnrolmentDocument } from "../core/index.js" */
 /** @import { Overview } from "../device/device.js" */
 /** @import { KeptSearch, Report, ReportStatus, Task } from "../device/types.d.ts" */
 
-/** @param {Task[]} tasks @param {Overview["packs"]} packs @param {(task: string) => void} leave */
+/** What the user gets first, what is technical folded.
+ * @param {Task[]} tasks @param {Overview["packs"]} packs @param {(task: string) => void} leave */
 export function taskRows(tasks, packs, leave) {
   return tasks.map((task) => {
     const pack = packs.find((one) => one.task === task.task && one.slot === "current");
@@ -20,24 +31,69 @@ export function taskRows(tasks, packs, leave) {
       element(
         "div",
         { class: "head" },
-        element("h3", {}, manifest?.name ?? `List ${task.task.slice(0, 8)}…`),
-        element("button", { type: "button", class: "quiet", onclick: () => leave(task.task) }, "Leave"),
+        element("h3", {}, manifest?.name ?? message("list_unnamed", new URL(task.server).host)),
+        element("button", { type: "button", class: "quiet", onclick: () => leave(task.task) }, message("leave")),
       ),
       element("p", { "data-tone": statusTone(task.status), class: "task-status" }, statusText(task.status)),
       facts([
-        ["Service", task.server],
-        ["Round", manifest ? `${manifest.round}: ${phaseText(manifest.phase)}` : "not known yet"],
-        ["Asks for", manifest ? `ε = ${Number(manifest.epsilon)}, δ = ${Number(manifest.delta)}` : "not known yet"],
         [
-          "On this device",
-          pack
-            ? `list of round ${pack.round}, ${Math.ceil(pack.bytes / 1024)} KiB, since ${when(pack.at)}`
-            : "no list yet",
+          message("fact_on_device"),
+          pack ? message("pack", pack.round, Math.ceil(pack.bytes / 1024), when(pack.at)) : message("pack_none"),
         ],
-        ["Checked", task.status ? when(task.status.at) : "never"],
+        [message("fact_checked"), task.status ? when(task.status.at) : message("never")],
       ]),
+      folded(
+        message("details"),
+        facts([
+          [message("fact_service"), task.server],
+          ...technicalFacts(task),
+          [
+            message("fact_round"),
+            manifest ? `${manifest.round}: ${phaseText(manifest.phase)}` : message("unknown_yet"),
+          ],
+          [
+            message("fact_asks"),
+            manifest ? costText(Number(manifest.epsilon), Number(manifest.delta)) : message("unknown_yet"),
+          ],
+        ]),
+      ),
     );
   });
+}
+
+/** What a link or a file says, before it is taken.
+ * @param {EnrolmentDocument} document @param {string[]} keyIds of its keys @param {string[]} curatorIds */
+export function enrolmentRows(document, keyIds, curatorIds) {
+  const own = document.consent === "" ? message("none") : document.consent;
+  return [
+    facts([
+      [message("fact_service"), document.server],
+      [message("fact_signed_by"), keyIds.join(", ")],
+      [message("fact_curator"), curatorIds.length > 0 ? curatorIds.join(", ") : message("curator_none")],
+      [message("fact_pages"), message(document.has_urls ? "pages_yes" : "pages_no")],
+      [message("fact_own_words"), own],
+    ]),
+    folded(message("details"), facts(technicalFacts(document))),
+  ];
+}
+
+/** @param {Pick<Task, "task" | "keys" | "curators">} list @returns {[name: string, value: string][]} */
+function technicalFacts({ task, keys, curators = [] }) {
+  return [
+    [message("fact_number"), task],
+    [message("fact_keys"), keys.join(" ")],
+    [message("fact_curator_keys"), curators.length > 0 ? curators.join(" ") : message("none")],
+  ];
+}
+
+/** @param {string} title @param {HTMLElement} content */
+function folded(title, content) {
+  return element("details", {}, element("summary", {}, title), content);
+}
+
+/** @param {number} epsilon @param {number} delta */
+function costText(epsilon, delta) {
+  return `ε = ${epsilon.toLocaleString(language())}, δ = ${delta}`;
 }
 
 /** @type {Partial<Record<ReportStatus, string>>} */
@@ -53,44 +109,39 @@ export function reportRows(reports, { sendNow, withdraw }) {
       element(
         "div",
         { class: "head" },
-        element("h3", {}, `Round ${report.round}`),
+        element("h3", {}, message("round", report.round)),
         element("span", { class: "pill", "data-tone": TONES[report.status] ?? "bad" }, statusWithReason(report)),
       ),
       facts([
-        ["You searched", truthText(report)],
-        ["What was reported", saidText(report)],
+        [message("fact_truth"), truthText(report)],
+        [message("fact_said"), saidText(report)],
         ...oddsFact(report),
-        ["Cost", `ε = ${report.epsilon}, δ = ${report.delta}`],
-        ["Made", when(report.madeAt)],
+        [message("fact_cost"), costText(report.epsilon, report.delta)],
+        [message("fact_made"), when(report.madeAt)],
         [
-          report.sentAt ? "Answered" : "Goes out",
+          message(report.sentAt ? "fact_answered" : "fact_goes_out"),
           report.sentAt
             ? when(report.sentAt)
             : report.status === "pending"
-              ? `${when(report.sendAfter)}, a time that was drawn at random`
-              : "will not be sent",
+              ? message("goes_out_at", when(report.sendAfter))
+              : message("goes_out_never"),
         ],
       ]),
       report.bytes
-        ? element(
-            "details",
-            {},
-            element("summary", {}, `The ${report.bytes.length} bytes`),
-            element("p", { class: "code" }, bytes.toHex(report.bytes)),
-          )
+        ? folded(message("bytes", report.bytes.length), element("p", { class: "code" }, bytes.toHex(report.bytes)))
         : null,
       report.status === "pending"
         ? element(
             "div",
             { class: "row" },
-            element("button", { type: "button", class: "send-now", onclick: sendNow }, "Send now"),
+            element("button", { type: "button", class: "send-now", onclick: sendNow }, message("send_now")),
           )
         : null,
       mayHaveArrived(report)
         ? element(
             "div",
             { class: "row" },
-            element("button", { type: "button", onclick: () => withdraw(report) }, "Withdraw it"),
+            element("button", { type: "button", onclick: () => withdraw(report) }, message("withdraw")),
           )
         : null,
     ),
@@ -114,9 +165,9 @@ export function recordRows(records, forget) {
             type: "button",
             class: "quiet",
             onclick: () => forget(record),
-            "aria-label": `Forget the search ${record.query}`,
+            "aria-label": message("forget_search", record.query),
           },
-          "Forget",
+          message("forget"),
         ),
       ),
     ),
@@ -143,14 +194,15 @@ function truthText(report) {
   if (Array.isArray(report.truth)) {
     return report.truth.map((record) => (record.url === null ? queryText(record) : recordText(record))).join("; ");
   }
-  if (report.truth) return `${recordText(report.truth)} (known to this device alone)`;
-  if (report.isForgotten) return "removed after 28 days";
-  return report.bytes === null ? "removed" : "several of the searches below, drawn at random";
+  if (report.truth) return message("truth", recordText(report.truth));
+  if (report.isForgotten) return message("truth_forgotten");
+  return message(report.bytes === null ? "truth_removed" : "truth_several");
 }
 
 /** @param {Report} report @returns {[name: string, value: string][]} */
 function oddsFact(report) {
-  return report.kind === "report" && report.odds ? [["What it gives away", sentence(report.odds)]] : [];
+  if (report.kind !== "report" || !report.odds) return [];
+  return [[message("fact_odds"), sentence(typeof report.odds === "string" ? report.odds : oddsText(report.odds))]];
 }
 
 const SHOWN = 12;
@@ -158,17 +210,12 @@ const SHOWN = 12;
 /** A report names one item, a set of items, or nothing at all; each is possible for each truth.
  * @param {Report} report */
 function saidText(report) {
-  if (report.kind === "sealed") return "the same, sealed for the people who run the list";
+  if (report.kind === "sealed") return message("said_sealed");
   const parts = report.said.map(({ aboutQueries, items }) => {
-    if (items.length === 0) return "nothing (drawn at random)";
+    if (items.length === 0) return message("said_nothing");
     const names = items.slice(0, SHOWN).map((item) => (aboutQueries ? queryText(item) : recordText(item)));
-    const more = items.length > SHOWN ? `, and ${items.length - SHOWN} more` : "";
-    return items.length === 1 ? names[0] : `one of these, or none of them: ${names.join(", ")}${more}`;
+    const more = items.length > SHOWN ? countedMessage("said_more", items.length - SHOWN) : "";
+    return items.length === 1 ? names[0] : message("said_one_of", names.join(", ") + more);
   });
-  return `${parts.join("; ")} (randomized)`;
-}
-
-/** @param {Pick<DeviceRecord, "query">} record */
-function queryText({ query }) {
-  return query === null ? "something that is not on the list" : `“${query}”`;
+  return message("said", parts.join("; "));
 }

@@ -1,101 +1,73 @@
-/** What the user reads for the codes that the device keeps. */
+/** What the user reads for what the device keeps: the sentences are in _locales, the choice among them is here. */
 
-import { oddsOfList, POLICY, REASONS, taskConsent } from "../core/index.js";
+import { mostBelief, oddsOfList, ownWords, POLICY, taskConsent } from "../core/index.js";
 import { NOT_UNDERSTOOD } from "../device/observations.js";
 import { mayHaveArrived } from "../device/outbox.js";
+import { countedMessage, language, message } from "../platform/messages.js";
 
-/** @import { DeviceRecord } from "../core/index.js" */
-/** @import { AgreedRecords, Group, Report, ReportStatus, Settings, Task, TaskStatus } from "../device/types.d.ts" */
+/** @import { DeviceRecord, OddsFigures } from "../core/index.js" */
+/** @import { Overview } from "../device/device.js" */
+/** @import { AgreedRecords, Group, Report, Settings, Task, TaskStatus } from "../device/types.d.ts" */
 
 /** What a list asks for unless whoever runs it changes it. */
 const USUAL = Object.freeze({ epsilon: 4, delta: 1e-5 });
 const USUAL_QUERIES = 50;
+/** the last belief that is said as a number: one that only seldom fails is no certainty */
+const MOST_SURE = 99;
 
-/** @type {Record<string, string>} */
-const STATUS = {
-  idle: "The list asks for nothing at the moment.",
-  "not-asked": "This phase of the round asks the other group.",
-  made: "A report was made.",
-  done: "You took part in this round.",
-  waiting: "A report is ready and goes out at a random time.",
-  sent: "Your report was received.",
-  retrying: "The service could not be reached. The same report will be sent again later.",
-  refused: "The service refused the report. It will not be sent again.",
-  cancelled: "A report was dropped before it was sent.",
-  "no-record": "There is no search on this device to draw from yet.",
-  "other-group": "You chose not to take part in this group.",
-  paused: "Paused.",
-  left: "You left this list.",
-  "not-open-yet": "The round has not begun.",
-  "window-closed": "The round is over.",
-  killed: "This list was stopped for good.",
-  "budget-spent": "Your privacy budget is spent for now. Nothing more is sent.",
-  "consent-changed": "The list asks for consent to a different text from the one you agreed to. Nothing was sent.",
-  "more-than-agreed":
-    "A round takes more searches than you agreed to. Nothing was sent. If you agree, save your choice again.",
-  "storage-full": "The browser's storage is full. Nothing was sent.",
-  garbage: "The service's answer was not signed, or did not follow the protocol. Nothing was sent.",
-  "no-answer": "The service could not be reached.",
-  "too-large": "The service's answer was too large and was not read.",
-  "unknown-task": "The service does not know this list.",
-  internal: "Something went wrong in this extension. Nothing was sent.",
-};
-
-/** @type {Record<string, string>} */
-const DROPPED = {
-  "credentials-in-url": "an address with a password",
-  "e-mail": "an e-mail address",
-  "card-number": "a card number",
-  phone: "a phone number",
-  "id-number": "a long number",
-  "ip-address": "an IP address",
-  "unusable-query": "a search that cannot be used",
-  "control-character": "hidden characters",
-  "too-long": "a search or an address that is too long",
-  "private-address": "a page inside a private network",
-  "not-a-web-address": "not a web page",
-  "own-suggestion": "opened from our own suggestions",
-  "not-understood": "a result whose link this extension cannot read",
-};
-
-/** @type {Record<ReportStatus, string>} */
-const REPORT_STATUS = {
-  pending: "not sent yet",
-  sent: "sent",
-  refused: "refused",
-  cancelled: "dropped",
-  withdrawn: "withdrawn",
-};
+/** The message of a code that the device keeps, or "" for one that this version does not know.
+ * @param {string} kind @param {string} code */
+function messageOf(kind, code) {
+  return message(`${kind}_${code.replaceAll("-", "_")}`);
+}
 
 /** @param {TaskStatus | null} status */
 export function statusText(status) {
-  if (!status) return "Not checked yet.";
-  // A service may answer with any name, also with one that every object has.
-  if (Object.hasOwn(STATUS, status.code)) return STATUS[status.code];
-  const isRefusal = Object.hasOwn(REASONS, status.code);
-  return isRefusal
-    ? `Refused: ${REASONS[status.code]}. Nothing was sent.`
-    : `The service answered with an error (${status.code}).`;
+  if (!status) return message("status_none");
+  return messageOf("status", status.code) || message("status_other", status.code);
 }
 
 /** "good", "wait" or "bad", for the colour beside the words. @param {TaskStatus | null} status */
 export function statusTone(status) {
   if (!status) return "wait";
-  if (["sent", "done", "idle", "not-asked", "made"].includes(status.code)) return "good";
+  if (["sent", "done", "idle", "not-asked", "made", "search-only"].includes(status.code)) return "good";
   return ["waiting", "retrying", "no-record", "paused", "other-group", "no-answer"].includes(status.code)
     ? "wait"
     : "bad";
 }
 
+/** @param {Settings} settings */
+export function modeText({ mode, paused }) {
+  return paused ? message("mode_paused") : messageOf("mode", mode);
+}
+
 /** @param {"idle" | "opt-in" | "client"} phase */
 export function phaseText(phase) {
-  return (
-    {
-      idle: "no questions at the moment",
-      "opt-in": "users who opted in are asked",
-      client: "devices are asked for randomized reports",
-    }[phase] ?? phase
-  );
+  return messageOf("phase", phase);
+}
+
+/** What a report gives away, as a part of a sentence. @param {OddsFigures} odds */
+export function oddsText({ answers, mostItems, times, most }) {
+  const often = timesText(times);
+  const sent =
+    answers > 1
+      ? message("odds_answers", often, answers)
+      : mostItems > 1
+        ? message("odds_items", often, mostItems)
+        : message("odds_one", often);
+  return message("odds", sent, beliefText(most));
+}
+
+/** "Never" and "always" are not said of what only seldom fails. @param {number} times in 100 */
+function timesText(times) {
+  if (times < 1) return message("times_seldom");
+  if (times > MOST_SURE) return message("times_mostly");
+  return times === 1 ? message("times_once") : message("times", times);
+}
+
+/** @param {number} most in hundredths */
+function beliefText(most) {
+  return most > MOST_SURE ? message("belief_certain") : message("belief", most);
 }
 
 /** What a randomized report of these lists gives away. A device keeps no list of searches, so it states the worst case
@@ -104,23 +76,40 @@ export function localOddsText(tasks) {
   const known = tasks.flatMap(({ manifest }) => (manifest ? [manifest] : []));
   if (known.length === 0) {
     const { largestEpsilon: epsilon, largestDelta: delta } = POLICY;
-    const worst = oddsOfList({ epsilon, delta }, POLICY.fewestQueries);
-    const usual = oddsOfList(USUAL, USUAL_QUERIES);
-    return (
-      `Over ${USUAL_QUERIES} searches at ε = ${USUAL.epsilon}, which is usual, ${usual}. ` +
-      `Over ${searches(POLICY.fewestQueries)} at ε = ${epsilon}, the most that this device accepts, ${worst}.`
-    );
+    const usual = oddsText(oddsOfList(USUAL, USUAL_QUERIES));
+    const worst = oddsText(oddsOfList({ epsilon, delta }, POLICY.fewestQueries));
+    return message("local_odds_unknown", USUAL_QUERIES, USUAL.epsilon, usual, epsilon, worst);
   }
   return known
     .map(({ name, epsilon, delta, records_per_client: recordsPerClient }) => {
       const asked = { epsilon: Number(epsilon), delta: Number(delta), recordsPerClient };
-      return (
-        `“${name}” asks for ε = ${asked.epsilon}: ` +
-        `over ${USUAL_QUERIES} searches ${oddsOfList(asked, USUAL_QUERIES)}; ` +
-        `at worst, over ${searches(1)}, ${oddsOfList(asked, 1)}.`
-      );
+      const [usual, worst] = [USUAL_QUERIES, 1].map((queries) => oddsText(oddsOfList(asked, queries)));
+      return message("local_odds", name, asked.epsilon, USUAL_QUERIES, usual, worst);
     })
     .join(" ");
+}
+
+/** What was given in the last days, and in all: how many reports, and what all of them together give away at most.
+ * @param {Overview["spent"]} spent */
+export function budgetTexts({ days, lifetime, ...recent }) {
+  return [
+    message("budget_recent", days, givenText(recent), togetherText(recent)),
+    message("budget_all", givenText(lifetime), togetherText(lifetime)),
+  ].map((words) => words.trim());
+}
+
+/** @param {{reports: number, sealed: number}} given */
+function givenText({ reports, sealed }) {
+  const parts = [
+    reports > 0 ? countedMessage("budget_reports", reports) : "",
+    sealed > 0 ? countedMessage("budget_sealed", sealed) : "",
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? message("budget_nothing") : parts.join(message("and"));
+}
+
+/** @param {{reports: number, growth: number}} given */
+function togetherText({ reports, growth }) {
+  return reports === 0 ? "" : countedMessage("budget_together", reports, beliefText(mostBelief(growth)));
 }
 
 /** How many searches a round of each list takes, if it has said so: what the user is shown and agrees to.
@@ -140,19 +129,14 @@ export function mostRecords(asked, group) {
   return Math.max(1, ...Object.values(asked).map((numbers) => numbers[group]));
 }
 
-/** @param {number} records */
-export function recordsText(records) {
-  return records === 1 ? "one of your searches is" : `up to ${records} of your searches are`;
-}
-
-/** What opted-in users of these lists agree to. @param {Task[]} tasks */
-export function consentTexts(tasks) {
-  return tasks.map((task) => taskConsent(task.manifest?.records_per_optin ?? 1, task.consent));
-}
-
-/** @param {number} n */
-function searches(n) {
-  return n === 1 ? "a single search" : `${n} searches`;
+/** What opted-in users of a list agree to, in their language, with the operator's own words; and the text as it is
+ * recorded, where that is another: rounds name the SHA-256 of the English one. @param {Task} task */
+export function consentText({ manifest, consent }) {
+  const records = manifest?.records_per_optin ?? 1;
+  const recorded = taskConsent(records, consent);
+  const own = ownWords(records, consent);
+  const shown = [countedMessage("optin_consent", records), ...(own === "" ? [] : [own])].join("\n");
+  return { shown, recorded: language() === "en" ? null : recorded };
 }
 
 /** @param {string} words a part of a sentence */
@@ -164,21 +148,21 @@ export function sentence(words) {
  * @param {Pick<Settings, "dropped">} settings */
 export function notUnderstoodText({ dropped }) {
   const clicks = dropped[NOT_UNDERSTOOD] ?? 0;
-  return clicks === 0
-    ? ""
-    : `${clicks} ${clicks === 1 ? "click on a result was" : "clicks on results were"} not understood and not kept.`;
+  return clicks === 0 ? "" : countedMessage("not_understood", clicks);
 }
 
-/** @param {string} code */
-export function droppedText(code) {
-  return DROPPED[code] ?? code;
+/** @param {Record<string, number>} dropped @param {number} kept */
+export function droppedText(dropped, kept) {
+  const first = message(kept === 0 ? "kept_none" : "kept_until");
+  const parts = Object.entries(dropped).map(([code, n]) => `${n} × ${messageOf("dropped", code) || code}`);
+  return parts.length === 0 ? first : `${first} ${message("kept_not", parts.join(", "))}`;
 }
 
 /** @param {Report} report */
 export function reportStatusText(report) {
   // Sealed bytes that went out without an answer may be there.
-  if (report.status === "cancelled" && mayHaveArrived(report)) return "dropped, but it may have arrived";
-  return REPORT_STATUS[report.status] ?? report.status;
+  if (report.status === "cancelled" && mayHaveArrived(report)) return message("report_may_have_arrived");
+  return messageOf("report", report.status);
 }
 
 /** A page as people read it: `address` is where it leads, null for a string that is not a link and is shown as it is.
@@ -201,6 +185,11 @@ function readable(path) {
 /** A record as people read it; null stands for everything that is not on the list.
  * @param {DeviceRecord} record */
 export function recordText({ query, url }) {
-  if (query === null) return "something that is not on the list";
-  return url === null ? `“${query}” → another page` : `“${query}” → ${url}`;
+  if (query === null) return message("not_on_the_list");
+  return `${message("quoted", query)} → ${url ?? message("another_page")}`;
+}
+
+/** @param {Pick<DeviceRecord, "query">} record */
+export function queryText({ query }) {
+  return query === null ? message("not_on_the_list") : message("quoted", query);
 }

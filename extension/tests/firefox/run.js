@@ -1,7 +1,7 @@
 /**
  * Firefox over WebDriver BiDi: consent in the settings, a click on a result, a report.
  *
- * Reads {firefox, extension, engine, enrolment, screenshots} as JSON from the first argument; prints what the extension
+ * Reads {firefox, extension, engine, link, screenshot} as JSON from the first argument; prints what the extension
  * says about itself at each step as JSON lines. Commands come as lines on the standard input: check, send, quit.
  */
 
@@ -27,7 +27,7 @@ try {
   // not follow.
   await options.goto(`moz-extension://${UUID}/src/ui/options.html`, { timeout: 3000 }).catch(() => undefined);
   await settled(options);
-  await consent(options, wanted.enrolment);
+  await consent(options, wanted.link);
   say({ step: "consent", state: await text(options, "#state"), message: await text(options, "#message") });
   for (const [query, link] of wanted.searches) {
     // A tab of its own: going on in the same one can be taken for the click's navigation, which never ends.
@@ -58,9 +58,10 @@ try {
   process.stdin.destroy(); // else it would be waited for
 }
 
-async function consent(page, enrolment) {
-  for (const [name, value] of Object.entries(enrolment)) await page.type(`[name=${name}]`, value);
+async function consent(page, link) {
+  await page.type("[name=link]", link);
   await press(page, "#enrol button");
+  await press(page, "#offer .main");
   await page.click("[name=mode][value=local]");
   await page.click("#engine-test-engine");
   await press(page, "#agree");

@@ -22,7 +22,7 @@ from searchblend.core.admission import Admission, admit
 from searchblend.core.documents import encode
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.randomness import Randomness, SystemRandomness
-from searchblend.device.consent_texts import MODES, OFF, OPT_IN, text_digest, text_of
+from searchblend.device.consent_texts import GIVING, MODES, OFF, OPT_IN, text_digest, text_of
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
 from searchblend.device.packs import FOLDER, Packs
 from searchblend.device.policy import POLICY, Policy
@@ -31,6 +31,7 @@ from searchblend.device.state import FILE, DeviceState, Enrolment
 from searchblend.device.transport import Transport, check_address
 from searchblend.device.view import DeviceExport, DeviceStatus, SentTurn, device_export, device_status, sent_turns
 from searchblend.search.pack import Pack
+from searchblend.wire.enrolment import EnrolmentDocument
 from searchblend.wire.signing import read_public_point
 
 _LONGEST_LINE: Final = 16 << 10
@@ -87,10 +88,12 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         has_urls: bool = True,
         plain_http: bool = False,
         curators: Iterable[str] = (),
+        consent: str = "",
     ) -> None:
         """Take part in a task whose manifests these keys sign, and whose rounds these curators, if any are named.
 
-        Collects and sends nothing before ``consent``.
+        Collects and sends nothing before ``consent``. The argument of that name is the operator's own words to opt-in
+        users.
         """
         check_address(server, plain_http=plain_http)
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
@@ -101,7 +104,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         if code is not None and not (code and code.isascii() and code.isprintable()):
             raise InvalidParameter("code", "expected printable ASCII characters: it is sent in a header")
         pinned_curators = _pinned(curators, "curator_key")
-        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators)
+        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators, consent)
         with self._state.transaction():
             before = self._state.enrolment()
             if before is not None and before.task != task:
@@ -112,23 +115,42 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
                 self._state.set_fact("paused", False)
         self._close_transport()
 
+    def enrol_with(self, document: EnrolmentDocument, *, code: str | None = None) -> None:
+        """The same, with what a link or a file says (``read_enrolment``)."""
+        self.enrol(
+            document.server,
+            document.task,
+            document.keys,
+            code=code,
+            has_urls=document.has_urls,
+            curators=document.curators,
+            consent=document.consent,
+        )
+
+    @property
+    def own_consent(self) -> str:
+        """The operator's own words to opt-in users, as the enrolment had them."""
+        return self._enrolment().consent
+
     def consent(self, mode: str, text: str | None = None, *, records: int = 1) -> Outcome | None:
-        """Agree to a mode in the words of ``text``, or withdraw with ``off``; what was withdrawn from the service.
+        """Agree to a mode in the words of ``text``, or withdraw; what was withdrawn from the service.
+
+        ``search`` and ``off`` withdraw and need no text: the first still fetches packs, the second asks for nothing.
 
         ``records`` is how many searches a round may take, as the text says (``text_of``): a round that takes more is
         refused, whatever its own text says.
 
-        A report that waits is dropped when the mode changes: it was made under another consent. ``off`` erases the
-        searches as well. All that is committed before the service is asked, which may take long or fail: whoever
+        A report that waits is dropped when the mode changes: it was made under another consent. Withdrawing erases
+        the searches as well. All that is committed before the service is asked, which may take long or fail: whoever
         withdraws has withdrawn whatever becomes of that, and nothing can be sent meanwhile. The same call tries again.
         """
         if mode not in MODES:
             raise InvalidParameter("mode", f"expected one of {', '.join(MODES)}")
-        if mode != OFF and not text:
+        if mode in GIVING and not text:
             raise InvalidParameter("text", "expected the text that is agreed to")
         if text is not None and not _is_writable(text):
             raise InvalidParameter("text", "expected text without lone surrogates")
-        if mode != OFF and text != text_of(mode, records, text or ""):
+        if mode in GIVING and text != text_of(mode, records, text or ""):
             raise InvalidParameter("text", f"expected this program's own text for a round of up to {records} searches")
         with self._state.transaction():
             participant = self._participant(self._enrolment())
@@ -139,7 +161,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             self._state.set_fact("mode", mode)
             self._prune()
         withdrawn = participant.withdraw(contributions)
-        if mode == OFF:
+        if mode not in GIVING:
             self._state.scrub()
         return withdrawn
 
@@ -310,7 +332,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
 
     def _check_collecting(self) -> None:
         self._enrolment()
-        if (self._state.fact("mode") or OFF) == OFF:
+        if self._state.fact("mode") not in GIVING:
             raise UsageError("there is no consent: nothing is kept before `consent`")
         if self._state.fact("paused"):
             raise UsageError("this device is paused: nothing is kept before `resume`")
@@ -330,7 +352,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         """Forget searches that are too old or too many; without consent, all of them. Whether any were too old."""
         before = self._clock() - self._policy.search_seconds
         is_erased = self._state.forget_searches(before=before, keep=self._policy.most_searches)
-        if (self._state.fact("mode") or OFF) == OFF:
+        if self._state.fact("mode") not in GIVING:
             self._state.forget_unsent()
         return is_erased
 

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
     from searchblend.device.state import Consent
 
 OFF: Final = "off"
+SEARCH: Final = "search"
+"""packs are fetched and searched, and nothing is given"""
 LOCAL: Final = "local"
 OPT_IN: Final = "opt-in"
-MODES: Final = (OFF, LOCAL, OPT_IN)
+GIVING: Final = (LOCAL, OPT_IN)
+"""modes that need consent to a text"""
+MODES: Final = (OFF, SEARCH, *GIVING)
 _USUAL: Final = BlenderParams(Budget(4.0, 1e-5))
 """what a task asks for unless its operator changes it"""
 _WIDTH: Final = 100

@@ -22,7 +22,7 @@ from searchblend.core.documents import absent
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Randomness, uniform_below
 from searchblend.core.records import WILDCARD, Record
-from searchblend.device.consent_texts import LOCAL, OPT_IN, digest_for
+from searchblend.device.consent_texts import LOCAL, OPT_IN, SEARCH, digest_for
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
 from searchblend.device.policy import DAY, Policy, check_head_list, check_manifest, check_request, device_now
@@ -112,6 +112,8 @@ class Participant:
     def _make(self, manifest: Manifest, *, immediately: bool) -> Outcome | None:
         """Commit a turn (None), or return why there is none."""
         number, mode = manifest.round, self._state.fact("mode")
+        if mode == SEARCH:
+            return Outcome("search-only", "the pack is kept up to date; nothing is given", round=number)
         if manifest.phase == "idle":
             return Outcome("idle", "the task asks for nothing now", round=number)
         group = Group(manifest.phase)

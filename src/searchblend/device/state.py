@@ -85,6 +85,8 @@ class Enrolment:
     plain_http: bool = False
     curators: dict[str, str] = field(default_factory=dict)
     """keys of curators, as above; without any, the publisher is believed about the round's key"""
+    consent: str = ""
+    """the operator's own words to opt-in users"""
 
     @property
     def pinned(self) -> dict[str, bytes]:

@@ -91,6 +91,7 @@ class ShownEnrolment:
     has_urls: bool
     plain_http: bool
     curators: dict[str, str]
+    consent: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint
+from searchblend.service.enrolment import EnrolmentOffer
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app, health_listener
 from searchblend.service.http.server import BACKLOG, HttpServer
@@ -157,6 +158,9 @@ def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, pl
             imprint=Imprint(settings.publisher, settings.contact, settings.licence),
         )
         tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
+        address = f"{'https' if tls else 'http'}://{settings.host}:{_port(listener)}"
+        if settings.plays("publisher"):
+            services.offer = EnrolmentOffer(settings, settings.public_address or address)
         server = HttpServer(app, connections, tls)
         services.is_answering = server.is_answering
 
@@ -167,8 +171,7 @@ def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, pl
         answers = health_app(services, connections, with_rounds="admin" in ROLE_TAGS[settings.role])
         stack.enter_context(health_listener(answers, health))
         services.logbook.write("listening", port=_port(listener), health_port=_port(health), connections=most)
-        scheme = "https" if tls else "http"
-        on_ready(f"{scheme}://{settings.host}:{_port(listener)}", f"http://{settings.health_host}:{_port(health)}")
+        on_ready(address, f"http://{settings.health_host}:{_port(health)}")
         server.run(sockets=[listener])
 
 

@@ -17,6 +17,7 @@ from searchblend.service.api.writers import (
     StoreThread,
 )
 from searchblend.service.clock import Clock, SystemClock
+from searchblend.service.enrolment import EnrolmentOffer
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.vault import Vault
@@ -110,6 +111,8 @@ class Services:
         """checks that return why this process should not be called ready, or None"""
         self.vault: Vault | None = None
         """the folder of round keys, where the role has one"""
+        self.offer: EnrolmentOffer | None = None
+        """what those who join get, where the role has the signing keys"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}

@@ -46,6 +46,10 @@ class ServeSettings:
     """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
     curator_key: str = ""
     """the curator's public key (several with commas), for a publisher without the curator's key folder"""
+    spare_key: str = ""
+    """public signing keys (several with commas) that enrolments name too: one that is kept off line"""
+    public_address: str = ""
+    """where devices reach the service, https://…, for enrolments; empty: the address it listens at, on this machine"""
     host: str = "127.0.0.1"
     port: int = 8470
     health_host: str = "127.0.0.1"

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 from searchblend.cli.arguments import Commands, add_actions, add_command, positive_int
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, word
 from searchblend.core.documents import JsonObject, encode
-from searchblend.core.errors import InputError, UsageError
+from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.device.device_errors import DeviceError
 
 if TYPE_CHECKING:
     from searchblend.device.agent import DeviceAgent
     from searchblend.device.make_report import ReportedPart
     from searchblend.device.rounds import Outcome
+    from searchblend.wire.enrolment import EnrolmentDocument
 
 EXAMPLES = """\
 examples:
-  searchblend device enrol --server https://lists.example --task 0123456789abcdef0123456789abcdef --key 04…
+  searchblend device enrol 'https://lists.example/enrol/…#…'
   searchblend device consent local --agree        after reading the text that `device consent local` shows
   searchblend device record 'weather' --url https://weather.example/today
   searchblend device sync                         take part in the current round, if there is one
@@ -28,6 +29,8 @@ examples:
 """
 ENROL_EXAMPLES = """\
 examples:
+  searchblend device enrol 'https://lists.example/enrol/…#…'        the link that the operator gave out, in quotes
+  searchblend device enrol enrolment.json --code CODE
   searchblend device enrol --server https://lists.example --task 0123456789abcdef0123456789abcdef --key 04…
   searchblend device enrol --server http://127.0.0.1:8470 --task 0123456789abcdef0123456789abcdef --key 04… --code CODE
 """
@@ -37,6 +40,7 @@ examples:
   searchblend device consent local --agree             agree: randomized reports only
   searchblend device consent opt-in --agree --text consent.txt
   searchblend device consent opt-in --records 5        show the text for rounds that take up to 5 searches
+  searchblend device consent search                    give nothing, only fetch and search packs
   searchblend device consent off                       stop, drop what waits, take back what can be taken back
 """
 RECORD_EXAMPLES = """\
@@ -96,11 +100,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_enrol(actions: Commands) -> None:
     parser = _action(actions, "enrol", "take part in a task; nothing is kept or sent before consent", ENROL_EXAMPLES)
-    parser.add_argument("--server", required=True, metavar="URL", help="the service's address")
-    parser.add_argument("--task", required=True, metavar="HEX", help="the task: 32 hexadecimal digits")
     parser.add_argument(
-        "--key", action="append", required=True, metavar="HEX", help="a public signing key to pin; may be repeated"
+        "enrolment", nargs="?", metavar="LINK|FILE", help="an enrolment link or file, in place of the values below"
     )
+    parser.add_argument("--server", metavar="URL", help="the service's address")
+    parser.add_argument("--task", metavar="HEX", help="the task: 32 hexadecimal digits")
+    parser.add_argument("--key", action="append", metavar="HEX", help="a public signing key to pin; may be repeated")
     parser.add_argument(
         "--curator-key",
         action="append",
@@ -115,7 +120,12 @@ def _add_enrol(actions: Commands) -> None:
 
 def _add_consent(actions: Commands) -> None:
     parser = _action(actions, "consent", "agree to a mode, or withdraw", CONSENT_EXAMPLES)
-    parser.add_argument("mode", choices=["off", "local", "opt-in"], metavar="MODE", help="off, local or opt-in")
+    parser.add_argument(
+        "mode",
+        choices=["off", "search", "local", "opt-in"],
+        metavar="MODE",
+        help="off, search (give nothing), local or opt-in",
+    )
     parser.add_argument("--agree", action="store_true", help="agree to the text (without it, it is only shown)")
     parser.add_argument(
         "--records", type=positive_int, metavar="N", help="how many searches a round may take (local 1, opt-in 20)"
@@ -159,45 +169,69 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
-    agent.enrol(
-        options.server,
-        options.task,
-        options.key,
-        code=options.code,
-        has_urls=not options.no_urls,
-        plain_http=options.plain_http,
-        curators=options.curator_key,
-    )
-    mode = agent.status().mode
-    document = {"task": options.task, "server": options.server, "mode": mode}
-    _print(document, f"Enrolled; the mode is {mode}. Next: searchblend device consent local", options)
+    by_hand = [options.server, options.task, options.key]
+    if options.enrolment is not None:
+        if any(by_hand) or options.curator_key or options.no_urls or options.plain_http:
+            raise UsageError("a link or a file says all of the enrolment but --code: leave the other options out")
+        agent.enrol_with(_read_enrolment(options.enrolment), code=options.code)
+    elif all(by_hand):
+        agent.enrol(
+            options.server,
+            options.task,
+            options.key,
+            code=options.code,
+            has_urls=not options.no_urls,
+            plain_http=options.plain_http,
+            curators=options.curator_key,
+        )
+    else:
+        raise UsageError("expected an enrolment link or file, or --server, --task and --key")
+    status = agent.status()
+    document = {"task": status.task, "server": status.server, "mode": status.mode}
+    said = f"Enrolled at {status.server}; the mode is {status.mode}. Next: searchblend device consent local"
+    _print(document, said, options)
+
+
+def _read_enrolment(given: str) -> EnrolmentDocument:
+    """Of a link, which has a #, or of a file."""
+    from searchblend.wire.enrolment import read_enrolment
+
+    if "#" in given:
+        return read_enrolment(given)
+    try:
+        return read_enrolment(Path(given).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(given, f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+    except InvalidParameter as error:
+        raise InputError(given, str(error)) from error
 
 
 def _consent(agent: DeviceAgent, options: argparse.Namespace) -> None:
-    from searchblend.device.consent_texts import OFF, OPT_IN, text_digest, usual_records
+    from searchblend.device.consent_texts import GIVING, OFF, OPT_IN, SEARCH, text_digest, usual_records
 
     options.records = options.records or usual_records(options.mode)
     if options.text is not None and options.mode != OPT_IN:
         raise UsageError("--text: only opt-in has a text of the task's own")
-    text = None if options.mode == OFF else _text(options)
+    text = _text(agent, options) if options.mode in GIVING else None
     if text is not None and not options.agree:
         shown = {"mode": options.mode, "text": text, "sha256": text_digest(text), "records": options.records}
         document = {**shown, "agreed": False}
         _print(document, f"{text}\n\nNothing was changed. To agree to this text, add --agree.", options)
         return
     withdrawn = agent.consent(options.mode, text, records=options.records)
-    said = {OFF: "Consent is withdrawn and all searches are erased."}.get(
-        options.mode, f"The mode is {options.mode} now."
-    )
+    said = {
+        OFF: "Consent is withdrawn and all searches are erased.",
+        SEARCH: "Packs are fetched, nothing is given, and all searches are erased.",
+    }.get(options.mode, f"The mode is {options.mode} now.")
     document = {"mode": options.mode, "sha256": text_digest(text) if text else None, "agreed": text is not None}
     _print_withdrawn(document, said, withdrawn, options)
 
 
-def _text(options: argparse.Namespace) -> str:
+def _text(agent: DeviceAgent, options: argparse.Namespace) -> str:
     from searchblend.device.consent_texts import text_of
 
     if options.text is None:
-        return text_of(options.mode, options.records)
+        return text_of(options.mode, options.records, agent.own_consent)
     try:
         own = str(Path(options.text).read_text(encoding="utf-8")).rstrip("\n")
         return text_of(options.mode, options.records, own)

@@ -23,7 +23,7 @@ from searchblend.service.http.health import healthz
 from searchblend.service.services import Services
 
 TAGS: Final = ("collector", "intake", "publisher", "admin")
-_FOR_PEOPLE: Final = ("/console", "/trends/")
+_FOR_PEOPLE: Final = ("/console", "/trends/", "/enrol/")
 """addresses whose errors are pages, not documents"""
 _ANONYMOUS: Final = Imprint()
 ROLE_TAGS: Final[dict[str, tuple[str, ...]]] = {"all": TAGS, **{tag: (tag,) for tag in TAGS}}

@@ -20,6 +20,7 @@ from searchblend.store.reports import Arrivals, ReportOutcome
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.canonical import json_bytes
+from searchblend.wire.enrolment import EnrolmentDocument
 from searchblend.wire.manifest import ManifestEnvelope
 from searchblend.wire.report import (
     REPORT_MEDIA_TYPE,
@@ -247,6 +248,12 @@ class Distribution:
                 ManifestEnvelope,
                 "The signed manifest: what the task asks of devices now.",
             ),
+            get(
+                f"{task}/enrolment",
+                self.enrolment,
+                EnrolmentDocument,
+                "What a person needs to join: the service's address and the public keys that devices pin.",
+            ),
             get("/v1/artifacts/{sha256}", self.artifact, "*/*", "A published file, under the SHA-256 of its bytes."),
             get(
                 f"{task}/trends",
@@ -266,6 +273,13 @@ class Distribution:
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(status_code=304, headers=headers)
         return Response(latest[2], media_type="application/json", headers=headers)
+
+    async def enrolment(self, request: Request) -> Response:
+        name, offer = request.path_params["task"], self._services.offer
+        if offer is None:
+            raise Refusal("unknown-task", "this process has no signing keys")
+        document = await self._services.public.call(lambda store: offer.document(store.rounds.task(name)))
+        return document_response(document, f"public, max-age={self._manifest_seconds}")
 
     async def artifact(self, request: Request) -> Response:
         sha256 = request.path_params["sha256"]

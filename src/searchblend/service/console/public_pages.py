@@ -1,4 +1,4 @@
-"""What anyone may read without a session: the trends of a task, a small form of them for other sites, static files."""
+"""What anyone may read without a session: how to join a task, its trends, also for other sites, and static files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from searchblend.blender.report_odds import list_odds
 from searchblend.service.api.answers import Refusal
 from searchblend.service.console import trends_page
 from searchblend.service.console.render import (
@@ -24,8 +25,12 @@ from searchblend.service.console.render import (
     takes_gzip,
 )
 from searchblend.service.console.visit import between_rounds, error_page
+from searchblend.service.round_model import settings_of
 from searchblend.service.services import Services
 from searchblend.store.service_store import ServiceStore
+from searchblend.wire.consent import odds_words
+from searchblend.wire.enrolment import enrolment_link
+from searchblend.wire.signing import key_id
 
 _MOST_LINES: Final = 20
 _EMBEDDED: Final = 10
@@ -56,7 +61,7 @@ def link_of(words: str) -> str:
 
 
 class PublicPages:
-    """What is public: the published trends of a task."""
+    """What is public: how to join a task, and its published trends."""
 
     def __init__(self, services: Services, seconds: int, imprint: Imprint, *, has_artifacts: bool) -> None:
         self._services, self._imprint, self._has_artifacts = services, imprint, has_artifacts
@@ -66,6 +71,7 @@ class PublicPages:
         return [
             Route("/trends/{task}", self.trends, methods=["GET"]),
             Route("/trends/{task}/embed", self.embed, methods=["GET"]),
+            Route("/enrol/{task}", self.enrol, methods=["GET"]),
         ]
 
     async def trends(self, request: Request) -> Response:
@@ -93,6 +99,35 @@ class PublicPages:
             return rendered("public_embed.html", path, view=view, imprint=self._imprint, most_rows=_EMBEDDED)
 
         return await self._answer(request, (), make, EMBED_HEADERS)
+
+    async def enrol(self, request: Request) -> Response:
+        """The link that people join with. Not kept: keys come and go."""
+        name, path = request.path_params["task"], request.url.path
+
+        def make(store: ServiceStore) -> bytes:
+            offer = self._services.offer
+            if offer is None:
+                raise Refusal("unknown-task", "this process has no signing keys")
+            task = store.rounds.task(name)
+            document, settings = offer.document(task), settings_of(task)
+            return rendered(
+                "public_enrol.html",
+                path,
+                task=task,
+                document=document,
+                link=enrolment_link(f"{document.server}/enrol/{task.task}", document),
+                key_ids=[key_id(bytes.fromhex(point)) for point in document.keys],
+                curator_ids=[key_id(bytes.fromhex(point)) for point in document.curators],
+                queries=settings.max_head_queries,
+                odds=odds_words(list_odds(settings.params, settings.max_head_queries)),
+                imprint=self._imprint,
+            )
+
+        try:
+            body = await self._services.public.call(make)
+        except Exception as error:
+            return error_page(request, self._services.refusal(error, "page failed"), None, "")
+        return shared_page(body, HEADERS, is_gzip=False, cache=self._cache)
 
     async def _answer(
         self,

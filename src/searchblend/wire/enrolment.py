@@ -1,0 +1,92 @@
+"""What the people of a list give out to join it: one small document, as a file or in a link.
+
+A link has the document after its ``#``, as base64url of the JSON, so that no server on the way learns it; what stands
+before is a page for people, and is not believed. The same rules are in the extension (core/enrolment.js), and
+vectors/v1/enrolment.json holds both to them. Standard library only: devices read it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeAlias
+
+from searchblend.core.documents import Matching, Strict, check, decode, encode
+from searchblend.core.errors import InvalidParameter
+from searchblend.wire.canonical import canonical_json
+
+MOST_KEYS: Final = 16
+LONGEST: Final = 200_000
+"""characters of a link or a file"""
+_HOST: Final = r"https://(?:[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])|http://(?:127\.0\.0\.1|localhost|\[::1\])"
+_SERVER: Final = rf"(?:{_HOST})(?::[1-9][0-9]{{0,4}})?(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*"
+_PORT: Final = re.compile(r":([0-9]+)(?:/|$)")
+_LARGEST_PORT: Final = 65_535
+_LINK: Final = re.compile("(?:.*#)?([A-Za-z0-9_-]+)")
+_BLANKS: Final = " \t\r\n"
+Server: TypeAlias = Annotated[str, Matching(_SERVER, "https://…, or http:// on this machine, without a / at the end")]
+TaskId: TypeAlias = Annotated[str, Matching("[0-9a-f]{32}", "32 hexadecimal digits")]
+PublicKey: TypeAlias = Annotated[str, Matching("04[0-9a-f]{128}", "a public key: 04 and 128 hexadecimal digits")]
+
+
+@dataclass(frozen=True)
+class EnrolmentDocument(Strict):
+    """Where a service is, and whose signatures its devices believe."""
+
+    server: Server
+    task: TaskId
+    keys: tuple[PublicKey, ...]
+    """one of them signs each manifest"""
+    curators: tuple[PublicKey, ...] = ()
+    """one of them signs each round's key; without any, the publisher is believed about it"""
+    consent: str = ""
+    """the operator's own words to opt-in users"""
+    has_urls: bool = True
+    """whether the list has web pages"""
+
+    def __post_init__(self) -> None:
+        check(self)
+        if (port := _PORT.search(self.server)) and int(port[1]) > _LARGEST_PORT:
+            raise InvalidParameter("server", f"expected a port of at most {_LARGEST_PORT}")
+        if not 1 <= len(self.keys) <= MOST_KEYS:
+            raise InvalidParameter("keys", f"expected 1 to {MOST_KEYS} public keys")
+        if len(self.curators) > MOST_KEYS:
+            raise InvalidParameter("curators", f"expected at most {MOST_KEYS} public keys")
+        if re.search("[\ud800-\udfff]", self.consent):
+            raise InvalidParameter("consent", "expected text without lone surrogates")
+
+
+def enrolment_link(page: str, document: EnrolmentDocument) -> str:
+    """The document in a link to this page."""
+    content = base64.urlsafe_b64encode(canonical_json(encode(document))).decode().rstrip("=")
+    return f"{page}#{content}"
+
+
+def read_enrolment(text: str) -> EnrolmentDocument:
+    """The document of a link, of the part after its ``#``, or of a file; ``InvalidParameter`` names what is wrong."""
+    given = text.strip(_BLANKS) if len(text) <= LONGEST else ""
+    document = _parsed(given if given.startswith("{") else _of_link(given))
+    if not isinstance(document, dict):
+        raise InvalidParameter("enrolment", "expected an enrolment link, or the JSON of an enrolment file")
+    return decode(EnrolmentDocument, document)
+
+
+def _of_link(link: str) -> str:
+    """Mail programs break long lines: blanks are left out."""
+    match = _LINK.fullmatch(re.sub(f"[{_BLANKS}]", "", link))
+    if match is None:
+        return ""
+    digits = match[1]
+    try:
+        return base64.urlsafe_b64decode(digits + "=" * (-len(digits) % 4)).decode("utf-8")
+    except ValueError:
+        return ""
+
+
+def _parsed(content: str) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
