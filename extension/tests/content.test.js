@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import "../src/content/engines.js";
+import "../src/content/results.js";
 
 const engines = Object.fromEntries(globalThis.searchblendEngines.map((engine) => [engine.id, engine]));
 const packed = (url) => `a1${Buffer.from(url).toString("base64url")}`;
@@ -30,9 +31,31 @@ for (const [engine, link, expected] of [
   ["duckduckgo", "https://duckduckgo.com/l/?uddg=https%3A%2F%2Fweather.example%2F&rut=1", "https://weather.example/"],
   ["duckduckgo", "https://duckduckgo.com/y.js?ad_domain=shop.example", null],
   ["duckduckgo", "https://notduckduckgo.com/", "https://notduckduckgo.com/"],
+  ["google", "https://www.google.com/url?q=https://maps.google.com/", null],
+  ["google", "https://webcache.googleusercontent.com/search?q=cache:x", null],
+  ["brave", "https://weather.example/", "https://weather.example/"],
+  ["brave", "https://search.brave.com/images?q=weather", null],
+  ["ecosia", "https://blog.ecosia.org/", null],
+  ["startpage", "https://eu-browse.startpage.com/av/proxy?u=x", null],
+  [
+    "yahoo",
+    "https://r.search.yahoo.com/_ylt=A;_ylu=B/RV=2/RE=1/RO=10/RU=https%3a%2f%2fweather.example%2fa%3fb%3d1/RK=2/RS=x-",
+    "https://weather.example/a?b=1",
+  ],
+  ["yahoo", "https://r.search.yahoo.com/_ylt=A/RU=%E0%A4%A/RK=2", null],
+  ["yahoo", "https://images.search.yahoo.com/search/images?p=weather", null],
+  ["yahoo", "https://finance.yahoo.com/quote/X", "https://finance.yahoo.com/quote/X"],
+  ["qwant", "https://www.qwant.com/?q=weather&t=videos", null],
+  ["yandex", "https://yandex.ru/clck/jsredir?from=x&etext=1", null],
+  ["yandex", "https://market.yandex.ru/x", null],
+  ["baidu", "https://www.baidu.com/link?url=bXaYOx_nZgq", null],
+  ["baidu", "https://baike.baidu.com/item/x", "https://baike.baidu.com/item/x"],
   ["test-engine", "http://127.0.0.1:8080/engine/out?to=https://weather.example/", "https://weather.example/"],
 ]) {
-  test(`${engine}: ${link.slice(0, 60)}`, () => assert.equal(engines[engine].unwrap(new URL(link)), expected));
+  test(`${engine}: ${link.slice(0, 60)}`, () => {
+    const url = globalThis.searchblendResults.unwrap(engines[engine], new URL(link));
+    assert.equal(url?.href ?? null, expected);
+  });
 }
 
 test("the manifest offers exactly the engines' origins, and never the test engine's", () => {

@@ -20,12 +20,21 @@ ADDRESSES = {
     "google": "https://www.google.com/search?q=weather",
     "bing": "https://www.bing.com/search?q=weather",
     "duckduckgo": "https://duckduckgo.com/?q=weather",
+    "brave": "https://search.brave.com/search?q=weather",
+    "ecosia": "https://www.ecosia.org/search?q=weather",
+    "startpage": "https://www.startpage.com/sp/search",
+    "yahoo": "https://uk.search.yahoo.com/search?p=weather",
+    "qwant": "https://www.qwant.com/?q=weather",
+    "yandex": "https://yandex.com/search/?text=weather",
+    "baidu": "https://www.baidu.com/s?wd=weather",
 }
 RESULTS = {
     "google": {
         "plain": "https://plain.example/page?x=1",
         "sitelink": "https://plain.example/more",
         "wrapped": "https://wrapped.example/",
+        "no-script": "https://no-script.example/a?b=1",
+        "unknown-list": "https://unknown-list.example/",
     },
     "bing": {
         "site": "https://plain.example/",
@@ -33,11 +42,25 @@ RESULTS = {
         "wrapped": "https://wrapped.example/",
     },
     "duckduckgo": {"plain": "https://plain.example/page", "wrapped": "https://wrapped.example/"},
+    "brave": {"plain": "https://plain.example/page", "new-layout": "https://new-layout.example/"},
+    "ecosia": {"site": "https://plain.example/page", "plain": "https://plain.example/page"},
+    "startpage": {"plain": "https://plain.example/page", "new-layout": "https://new-layout.example/"},
+    "yahoo": {"plain": "https://plain.example/page", "wrapped": "https://wrapped.example/a?b=1"},
+    "qwant": {"plain": "https://plain.example/page", "new-layout": "https://new-layout.example/"},
+    "yandex": {"plain": "https://plain.example/page", "path": "https://plain.example/page"},
+    "baidu": {"carried": "https://carried.example/page", "carried-site": "https://carried.example/page"},
 }
 NOT_UNDERSTOOD = {
-    "google": {"opaque", "opaque-picture", "renamed", "unknown-list"},
+    "google": {"opaque", "opaque-picture", "renamed"},
     "bing": {"opaque"},
     "duckduckgo": {"opaque"},
+    "brave": {"opaque"},
+    "ecosia": {"opaque"},
+    "startpage": {"opaque"},
+    "yahoo": {"opaque"},
+    "qwant": {"opaque"},
+    "yandex": {"opaque"},
+    "baidu": {"opaque", "part"},
 }
 WAYS = ("mouse", "middle button", "Enter")
 
@@ -49,7 +72,7 @@ class ResultsPage:
         self.page, self.engine = page, engine
         page.set_default_timeout(PATIENCE_MS)
         page.add_init_script("globalThis.sent = []; globalThis.searchblendSend = (message) => sent.push(message);")
-        for name in ("engines.js", "observe.js"):
+        for name in ("engines.js", "results.js", "observe.js"):
             page.add_init_script(path=SCRIPTS / name)
         page.route(
             "**/*", lambda route: route.fulfill(body=(PAGES / f"{engine}.html").read_text(), content_type="text/html")

@@ -26,7 +26,9 @@ const CHECK = "check";
 const SEND = "send";
 /** Often enough for a phase of a day, seldom enough to say nothing about when the browser is used. */
 const CHECK_MINUTES = 120;
-const SCRIPTS = ["src/platform/send_message.js", "src/content/engines.js", "src/content/observe.js"];
+const SCRIPTS = ["platform/send_message", "content/engines", "content/results", "content/observe"].map(
+  (name) => `src/${name}.js`,
+);
 
 onStarted(async (reason) => {
   await everyMinutes(CHECK, CHECK_MINUTES);

@@ -1,36 +1,10 @@
-// Search engines: where their result pages are, which parameter holds the query, which links are results.
-// `advertisements` are never results, wherever they stand: engines put them among the results.
-// `titles` are the links that people take for results, so one that cannot be read is counted as not understood.
+// Search engines: where their result pages are, what holds the query, which hosts are their own, how they mark
+// advertisements and how their redirectors say where a link leads. How results are told apart is in results.js.
 // A classic script, since content scripts are not modules; the background imports it for the list it leaves behind.
 
 globalThis.searchblendEngines = (() => {
   const GOOGLE = ["com", "ca", "co.in", "co.jp", "co.uk", "com.au", "com.br", "de", "es", "fr", "it", "nl"];
-
-  /** A parameter's address, if it is one. @param {string | null} address */
-  function target(address) {
-    if (address === null) return null;
-    try {
-      const url = new URL(address);
-      return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
-    } catch {
-      return null;
-    }
-  }
-
-  /** @param {string} encoded */
-  function fromBase64Url(encoded) {
-    try {
-      const bytes = atob(encoded.replaceAll("-", "+").replaceAll("_", "/"));
-      return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes, (letter) => letter.charCodeAt(0)));
-    } catch {
-      return null;
-    }
-  }
-
-  /** @param {URL} url @param {string} host */
-  function isHost(url, host) {
-    return url.hostname === host || url.hostname.endsWith(`.${host}`);
-  }
+  const YANDEX = ["yandex.com", "yandex.ru", "ya.ru", "yandex.by", "yandex.kz", "yandex.uz", "yandex.com.tr"];
 
   return [
     {
@@ -38,60 +12,121 @@ globalThis.searchblendEngines = (() => {
       name: "Google",
       origins: GOOGLE.map((end) => `https://www.google.${end}/*`),
       matches: GOOGLE.map((end) => `https://www.google.${end}/search*`),
-      parameter: "q",
-      results: "#search a[href], #rso a[href], #botstuff a[href]",
-      titles: "a:has(h3)",
-      // text, shopping, and whatever goes through the counter of advertisers' clicks; a[data-rw] is led there at the
-      // press
+      parameters: ["q"],
+      // Its other searches and its accounts; a page of books.google.com is a result.
+      own: /^((www|maps|images|video|news|shopping|scholar|lens|translate|accounts|myaccount|policies|consent|support)\.)?google\.[a-z.]+$/u,
+      region: "#search, #rso, #botstuff, #main .kCrYT",
+      // text and shopping; a[data-rw] and a[data-agdh] are led to the counter of advertisers' clicks at the press
       advertisements:
         "#tads, #tadsb, #tvcap, #atvcap, #bottomads, [data-text-ad], [data-pla], .pla-unit, " +
-        ".pla-unit-container, [class^=commercial-unit], a[data-rw], a[data-agdh], a[href*='/aclk?'], a[ping*='/aclk?']",
+        ".pla-unit-container, [class^=commercial-unit], a[data-rw], a[data-agdh]",
       // /goto holds a token that only Google can read
-      redirectors: ["/url", "/goto"],
-      /** @param {URL} url */
-      unwrap(url) {
-        if (!/(^|\.)google\.[a-z.]+$/u.test(url.hostname)) return url.href;
-        return url.pathname === "/url" ? target(url.searchParams.get("q") ?? url.searchParams.get("url")) : null;
-      },
+      redirector: /^\/(url|goto)$/u,
+      targets: ["q", "url"],
     },
     {
       id: "bing",
       name: "Bing",
       origins: ["https://www.bing.com/*"],
       matches: ["https://www.bing.com/search*"],
-      parameter: "q",
-      results: "#b_results .b_algo a[href]",
-      titles: "#b_results h2 a",
+      parameters: ["q"],
+      own: /(^|\.)bing\.com$/u,
+      region: "#b_results .b_algo",
       // some advertisements look like results, but for their links or pictures
-      advertisements:
-        ".b_ad, .b_adTop, .b_adBottom, .b_adLastChild, .b_adPATitleBlock, .b_spa_adblock, .ad_sc, .adsMvC, " +
-        ".pa_sb, .productAd, [id$=adsMvCarousel], [h$=',Ads'], .b_algo:has(a[href*='/aclick?']), " +
-        ".b_algo:has(img[src*='id=OADD2.'])",
-      redirectors: ["/ck/a"],
-      /** @param {URL} url */
-      unwrap(url) {
-        if (!isHost(url, "bing.com")) return url.href;
-        const packed = url.pathname === "/ck/a" ? url.searchParams.get("u") : null;
-        return packed?.startsWith("a1") ? target(fromBase64Url(packed.slice(2))) : null;
-      },
+      advertisements: ".pa_sb, .adsMvC, [id$=adsMvCarousel], [h$=',Ads'], .b_algo:has(img[src*='id=OADD2.'])",
+      redirector: /^\/ck\/a$/u,
+      targets: ["u"],
     },
     {
       id: "duckduckgo",
       name: "DuckDuckGo",
       origins: ["https://duckduckgo.com/*", "https://html.duckduckgo.com/*"],
       matches: ["https://duckduckgo.com/*", "https://html.duckduckgo.com/html*"],
-      parameter: "q",
-      results: "[data-testid=result] a[href], .results .result a[href]",
-      titles: "[data-testid=result-title-a], a.result__a",
-      advertisements:
-        "[data-layout=ad], [data-testid=ad], .result--ad, .results--ads, .result:has(.badge--ad), " +
-        "a[href*='duckduckgo.com/y.js']",
-      redirectors: ["/l/"],
-      /** @param {URL} url */
-      unwrap(url) {
-        if (!isHost(url, "duckduckgo.com")) return url.href;
-        return url.pathname === "/l/" ? target(url.searchParams.get("uddg")) : null;
-      },
+      parameters: ["q"],
+      own: /(^|\.)duckduckgo\.com$/u,
+      region: "[data-testid=mainline], [data-testid=result], .results",
+      advertisements: "[data-layout=ad], [data-testid=ad]",
+      redirector: /^\/l\/$/u,
+      targets: ["uddg"],
+    },
+    {
+      id: "brave",
+      name: "Brave",
+      origins: ["https://search.brave.com/*"],
+      matches: ["https://search.brave.com/search*"],
+      parameters: ["q"],
+      own: /(^|\.)search\.brave\.com$/u,
+      region: "#results .snippet",
+      advertisements: "[data-type=ad], #search-ad",
+    },
+    {
+      id: "ecosia",
+      name: "Ecosia",
+      origins: ["https://www.ecosia.org/*"],
+      matches: ["https://www.ecosia.org/search*"],
+      parameters: ["q"],
+      own: /(^|\.)ecosia\.org$/u,
+      region: ".mainline .result, .mainline-results .result",
+      advertisements: "[data-test-id*=ad-result], [data-test-id*=product-ad]",
+    },
+    {
+      id: "startpage",
+      name: "Startpage",
+      origins: ["https://www.startpage.com/*"],
+      matches: ["https://www.startpage.com/sp/search*", "https://www.startpage.com/do/*"],
+      parameters: ["query", "q"],
+      // It sends searches by POST, so the query is in its search box, as the server filled it in, and not in the address.
+      box: "input[name=query]",
+      own: /(^|\.)startpage\.com$/u,
+      region: ".w-gl .result, .w-gl__result",
+      advertisements: "#gcsa-top, #gcsa-bottom, .a-bg, [id^=adBlock]",
+    },
+    {
+      id: "yahoo",
+      name: "Yahoo",
+      origins: ["https://*.search.yahoo.com/*"],
+      matches: ["https://*.search.yahoo.com/search*"],
+      parameters: ["p"],
+      // Pages of Yahoo's other services, such as finance.yahoo.com, are results.
+      own: /(^|\.)(search|srd|shopping|help|legal|login)\.yahoo\.com$/u,
+      region: "#web .algo, ol li, dl li",
+      advertisements: ".searchCenterTopAds, .searchCenterBottomAds, .searchRightTopAds, .searchRightBottomAds",
+      redirector: /\/RU=|\/\*/u,
+    },
+    {
+      id: "qwant",
+      name: "Qwant",
+      origins: ["https://www.qwant.com/*"],
+      matches: ["https://www.qwant.com/*"],
+      parameters: ["q"],
+      own: /(^|\.)qwant\.com$/u,
+      region: "[data-testid=webResult], [domain], [class*='Web-module__container']",
+      advertisements: "[data-testid=adResult], .result--ext",
+    },
+    {
+      id: "yandex",
+      name: "Yandex",
+      origins: YANDEX.map((host) => `https://${host}/*`),
+      matches: YANDEX.map((host) => `https://${host}/search*`),
+      parameters: ["text"],
+      own: /(^|\.)(yandex\.[a-z.]+|ya\.ru)$/u,
+      region: "#search-result .serp-item, .serp-list .serp-item",
+      advertisements: ".AdvLabel, .serp-adv-item, .serp-item_type_ad, [data-fast-name=direct], .Organic_withAdvLabel",
+      redirector: /^\/clck\//u,
+    },
+    {
+      id: "baidu",
+      name: "Baidu",
+      origins: ["https://www.baidu.com/*"],
+      matches: ["https://www.baidu.com/s*"],
+      parameters: ["wd", "word"],
+      // Pages of Baidu's other services, such as its encyclopedia, are results.
+      own: /^(www|m|image|map|v|video|passport|([a-z]+\.)?ubs)\.baidu\.com$/u,
+      region: "#content_left .c-container, #content_left .result",
+      advertisements: ".ec_tuiguang_container, [data-tuiguang], [cmatchid], #content_left > [id^='300']",
+      // /link holds a token that only Baidu can read; the result has its address in `mu`
+      redirector: /^\/link$/u,
+      address: "mu",
     },
     {
       // Our own pages for tests. Its origin is in no package that people get, so it cannot be allowed there.
@@ -99,16 +134,12 @@ globalThis.searchblendEngines = (() => {
       name: "Test engine",
       origins: ["http://127.0.0.1/*"],
       matches: ["http://127.0.0.1/engine/search*"],
-      parameter: "q",
-      results: ".results a[href]",
-      titles: ".results a:has(h3)",
+      parameters: ["q"],
+      own: /^127\.0\.0\.1$/u,
+      region: ".results",
       advertisements: ".ad",
-      redirectors: ["/engine/out"],
-      /** @param {URL} url */
-      unwrap(url) {
-        if (url.hostname !== "127.0.0.1") return url.href;
-        return url.pathname === "/engine/out" ? target(url.searchParams.get("to")) : null;
-      },
+      redirector: /^\/engine\/out$/u,
+      targets: ["to"],
     },
   ];
 })();

@@ -4,48 +4,46 @@
   const MAIN_BUTTON = 0;
   const MIDDLE_BUTTON = 1;
 
-  /** @param {string} address */
-  function engineOf(address) {
-    const page = new URL(address);
-    return globalThis.searchblendEngines.find((engine) =>
-      engine.origins.some((origin) => origin === `${page.protocol}//${page.hostname}/*`),
-    );
+  /** @param {URL} page */
+  function engineOf(page) {
+    return globalThis.searchblendEngines.find(({ origins }) => origins.some((origin) => isOrigin(origin, page)));
+  }
+
+  /** @param {string} origin may be of all hosts below one: `https://*.host/*` @param {URL} page */
+  function isOrigin(origin, page) {
+    const [protocol, , host] = origin.split("/");
+    if (protocol !== page.protocol) return false;
+    return host.startsWith("*.") ? `.${page.hostname}`.endsWith(host.slice(1)) : page.hostname === host;
+  }
+
+  /** @param {SearchEngine} engine @param {URL} page */
+  function queryOf(engine, page) {
+    const values = engine.parameters.map((name) => page.searchParams.get(name));
+    const box = engine.box ? document.querySelector(engine.box) : null;
+    // what the server filled in, and not what is being typed
+    return values.find((value) => value) || (box?.getAttribute("value") ?? null);
   }
 
   /** What a click says: a result that was clicked, a result that cannot be read (without a word of it), or null.
-   * @param {MouseEvent} event @param {string} address @returns {ExtensionMessage | null} */
-  function messageOf(event, address) {
+   * @param {MouseEvent} event @param {URL} page @returns {ExtensionMessage | null} */
+  function messageOf(event, page) {
     if (!event.isTrusted || (event.button !== MAIN_BUTTON && event.button !== MIDDLE_BUTTON)) return null;
-    const engine = engineOf(address);
-    if (!engine) return null;
-    const query = new URL(address).searchParams.get(engine.parameter);
+    const engine = engineOf(page);
     const anchor = event.target instanceof Element ? event.target.closest("a[href]") : null;
     // A link inside a drawing (SVG) is not one of these.
-    if (!query || !(anchor instanceof HTMLAnchorElement) || anchor.closest(engine.advertisements)) return null;
-    const link = URL.canParse(anchor.href) ? new URL(anchor.href) : null;
-    if (link === null || !/^https?:$/u.test(link.protocol)) return null;
-    const url = engine.unwrap(link);
-    const isListed = anchor.matches(engine.results);
-    if (isListed && url !== null) return { type: "clicked", engine: engine.id, query, url };
-    const isTitle = anchor.matches(engine.titles);
-    const isUnread =
-      url === null ? (isListed || isTitle) && isOpaque(engine, link, new URL(address), isTitle) : isTitle;
-    return isUnread ? { type: "not-understood", engine: engine.id } : null;
-  }
-
-  /** On the engine's own host a redirector leads elsewhere, and so may a title that leads to no other page of
-   * results. @param {SearchEngine} engine @param {URL} link @param {URL} page @param {boolean} isTitle */
-  function isOpaque(engine, link, page, isTitle) {
-    return (
-      link.host === page.host &&
-      (engine.redirectors.includes(link.pathname) || (isTitle && link.pathname !== page.pathname))
-    );
+    if (!engine || !(anchor instanceof HTMLAnchorElement)) return null;
+    const query = queryOf(engine, page);
+    const result = query ? globalThis.searchblendResults.resultOf(engine, anchor, page) : null;
+    if (!query || result === null) return null;
+    return result === "unread"
+      ? { type: "not-understood", engine: engine.id }
+      : { type: "clicked", engine: engine.id, query, url: result };
   }
 
   /** @param {MouseEvent} event */
   function onClick(event) {
     // The address is read at the click: pages change it without being loaded anew.
-    const message = messageOf(event, location.href);
+    const message = messageOf(event, new URL(location.href));
     if (message !== null) globalThis.searchblendSend(message);
   }
 

@@ -107,20 +107,30 @@ interface SearchEngine {
   origins: string[];
   /** pages that the content scripts run in */
   matches: string[];
-  /** the parameter of a page's address that holds the query */
-  parameter: string;
-  /** selectors of links */
-  results: string;
-  titles: string;
+  /** parameters of a page's address that may hold the query */
+  parameters: string[];
+  /** selector of the search box, where the address may be without the query */
+  box?: string;
+  /** hosts whose pages are not results */
+  own: RegExp;
+  /** selector of what holds results: links in it count even if they are not titles */
+  region: string;
+  /** selector of advertisements that have no mark which results.js knows from all engines */
   advertisements: string;
-  /** paths of the engine's own host that lead elsewhere */
-  redirectors: string[];
-  /** Where a link leads, or null if that cannot be read from it. */
-  unwrap(url: URL): string | null;
+  /** paths of the engine's own hosts that lead elsewhere */
+  redirector?: RegExp;
+  /** parameters of redirectors that hold the address */
+  targets?: string[];
+  /** attribute of a result that holds its address */
+  address?: string;
 }
 
 declare var browser: ExtensionApi | undefined;
 /** Firefox has both. */
 declare var chrome: ExtensionApi;
 declare var searchblendEngines: SearchEngine[];
+declare var searchblendResults: {
+  unwrap(engine: SearchEngine, link: URL): URL | null;
+  resultOf(engine: SearchEngine, anchor: HTMLAnchorElement, page: URL): string | null;
+};
 declare var searchblendSend: (message: ExtensionMessage) => void;
