@@ -40,6 +40,7 @@ searchblend itself is under the Apache License 2.0. Installing it brings the dis
 those with an extra that you ask for (`pip install 'searchblend[server]'`). Licences are as each states its own.
 
 Two files of others are in the package itself, for the console: htmx (0BSD) and uPlot (MIT).
+One is in the documentation, for its search: iframe-worker (MIT).
 
 """
 
