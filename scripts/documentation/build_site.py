@@ -2,8 +2,8 @@
 
     python scripts/documentation/build_site.py FOLDER
 
-Pages are gathered from the repository, with links that work in the site, and Zensical builds them as zensical.toml says.
-A warning is an error; FOLDER is replaced when all went well.
+Pages are gathered from the repository, with links that work in the site, and Zensical builds them as zensical.toml
+says. A warning is an error; FOLDER is replaced when all went well.
 """
 
 from __future__ import annotations

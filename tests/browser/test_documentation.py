@@ -1,4 +1,4 @@
-"""The documentation in real Chromium, opened as files: it can be searched, read in every look, and loads nothing else."""
+"""The documentation in real Chromium, opened as files: it can be searched, reads in every look, loads nothing else."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 
 from accessibility import serious_violations
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways, wear
