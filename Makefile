@@ -13,7 +13,7 @@ COLLECTED := $(VENV)/.collected
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: coverage help install browsers extension extension-lint run ready test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs figures fuzz lock sbom smoke vectors wheel clean audit screenshots
+.PHONY: coverage help install browsers extension extension-lint run ready test test-without-spark test-spark quick flake check check-types check-rest slow attack bench docs reference figures fuzz lock sbom smoke vectors wheel clean audit screenshots
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -132,8 +132,12 @@ figures: install ## every figure and table of the papers, and ours, at full size
 	$(BIN)/searchblend evaluate all --html -o docs/results
 
 docs: install ## the documentation as a site: build/docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python scripts/documentation/build_site.py build/docs
 	@echo "build/docs/index.html"
+
+reference: install ## docs/reference as the code is now: commands, Python API, settings, OpenAPI
+	$(BIN)/python scripts/documentation/reference.py
+	$(BIN)/python scripts/documentation/openapi.py
 
 vectors: install ## write the test vectors anew (a change in them is a change of protocol)
 	$(BIN)/python vectors/make_vectors.py

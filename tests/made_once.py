@@ -32,16 +32,14 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 
 
 def documentation(factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The site as ``make docs`` builds it, and what MkDocs said."""
+    """The site as ``make docs`` builds it, and what Zensical said."""
     folder = made_once(factory, "documentation", _build_documentation)
     return folder / "site", (folder / "output").read_text()
 
 
 def _build_documentation(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder / "site")],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        [sys.executable, str(ROOT / "scripts/documentation/build_site.py"), str(folder / "site")],
         capture_output=True,
         text=True,
         check=False,

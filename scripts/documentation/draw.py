@@ -23,7 +23,7 @@ _COLOURS: Final = {
 _MEANING: Final = {
     RAW: "raw: what somebody searched",
     SEALED: "sealed: only the curator's key opens it",
-    PRIVATE: "private output: safe for everybody",
+    PRIVATE: "private output: may be published",
 }
 _STYLE: Final = """
 text { font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif; fill: #1c2430; }
@@ -107,7 +107,7 @@ def hybrid_model() -> Drawing:
     drawing = Drawing("How data flows in the hybrid model, and who sees it", 1000, 640)
     drawing.lane(20, 290, "people's own devices")
     drawing.lane(355, 290, "the service")
-    drawing.lane(690, 290, "everybody")
+    drawing.lane(690, 290, "public")
     drawing.box(45, 74, 240, 86, RAW, "opt-in user", "⟨query, URL⟩ of their own,", "sealed on the device")
     drawing.box(
         380,
@@ -211,7 +211,7 @@ def click_graph_steps() -> Drawing:
         if i:
             drawing.arrow([(x - 20, 125), (x - 2, 125)], PLAIN)
     drawing.text(24, 44, "on the publisher's machine", "lane", "start")
-    drawing.text(834, 44, "for everybody", "lane", "start")
+    drawing.text(834, 44, "public", "lane", "start")
     drawing.arrow([(905, 180), (905, 226), (772, 226)], PRIVATE)
     drawing.box(
         470, 200, 300, 56, PRIVATE, "keywords, studies, suggestions", "from the folder alone, at no further cost"
@@ -241,7 +241,7 @@ def device() -> Drawing:
         "against the device's own policy",
     )
     drawing.box(
-        725, 182, 230, 70, PRIVATE, "manifest and head list", "the same for everybody,", "signed, with a digest"
+        725, 182, 230, 70, PRIVATE, "manifest and head list", "the same for every device,", "signed, with a digest"
     )
     drawing.arrow([(723, 217), (317, 217)], PRIVATE, "fetched, checked", (520, 210))
     drawing.box(

@@ -1,4 +1,9 @@
-"""The parts of the reference that are read off the code: commands, API, settings. Nothing here is written by hand."""
+"""The parts of the reference that are read off the code: commands, API, settings. Nothing here is written by hand.
+
+    python scripts/documentation/reference.py
+
+writes the pages of docs/reference; a test compares them with the code.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +18,39 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import searchblend
-from searchblend.cli.parser import build_parser
+from searchblend.cli.parser import GROUPS, build_parser
 from searchblend.device.policy import POLICY, Policy
 from searchblend.service.settings import PREFIX, ServeSettings
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.schema import GRANTS
 
+ROOT: Final = Path(__file__).parents[2]
 _AREAS: Final = {
-    "privacy": "Words everybody uses",
-    "params": "Words everybody uses",
-    "records": "Words everybody uses",
-    "normalization": "Words everybody uses",
-    "randomness": "Words everybody uses",
-    "logs": "Logs",
+    "core": "Common types",
+    "logs": "Hybrid runs",
     "blender": "Hybrid runs",
-    "search": "Local search",
-    "device": "On a device",
-    "clickgraph": "Click graphs",
-    "wire": "Click graphs",
-    "head_list": "Hybrid runs",
+    "blender.paper": "Steps of a hybrid run",
+    "blender.best": "Steps of a hybrid run",
+    "wire.head_list": "Steps of a hybrid run",
     "releases": "Releases",
     "synthetic": "Plans",
-    "store": "Releases",
-    "accounting": "Releases",
-    "errors": "Errors",
+    "releases.session": "Budgets",
+    "store": "Budgets",
+    "accounting": "Budgets",
+    "search": "Local search",
+    "clickgraph.release": "Releasing a click graph",
+    "clickgraph.use": "Using a click graph",
+    "wire.click_graph_files": "Using a click graph",
+    "core.errors": "Errors",
+    "store.errors": "Errors",
 }
+"""Beginning of a module's name → the page of its public names; the longest beginning counts"""
+_WRITTEN: Final = "<!-- written by make reference: do not edit -->"
+_PART: Final = re.compile(r"<!-- generated: ([\w-]+) -->\n.*?<!-- end of \1 -->", re.DOTALL)
 _WIDEST_SIGNATURE: Final = 96
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -76,16 +86,26 @@ def hidden_options(parser: argparse.ArgumentParser) -> list[str]:
     ]
 
 
-def command_reference() -> str:
-    root = build_parser()
-    return "\n\n".join(_command(parser) for parser in commands(root) if parser is not root)
+def command_pages() -> dict[str, str]:
+    """Command → its page, with all of its sub-commands."""
+    (children,) = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return {name: "\n\n".join(map(_command, commands(child))) for name, child in children.choices.items()}
+
+
+def command_tables() -> str:
+    """All commands in the groups of ``--help``, each with a link to its page."""
+    parts = []
+    for group, summaries in GROUPS.items():
+        rows = [_row(f"[`searchblend {name}`](cli/{name}.md)", _prose(text)) for name, text in summaries.items()]
+        parts += [f"## {group}", "\n".join(["| command | what it does |", "|---|---|", *rows])]
+    return "\n\n".join(parts)
 
 
 def _command(parser: argparse.ArgumentParser) -> str:
     depth = parser.prog.count(" ")
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    wrapped = textwrap.fill(usage, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-    parts = [f"{'#' * (depth + 1)} {parser.prog}", _prose(parser.description or ""), f"```text\n{wrapped}\n```"]
+    wrapped = textwrap.fill(usage, 88, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    parts = [f"{'#' * depth} {parser.prog}", _prose(parser.description or ""), f"```text\n{wrapped}\n```"]
     rows = [_option(action) for action in options(parser)]
     if rows:
         parts.append("\n".join(["| argument | meaning |", "|---|---|", *rows]))
@@ -114,18 +134,35 @@ def _option(action: argparse.Action) -> str:
 # API
 
 
-def api_reference() -> str:
-    parts: list[str] = []
-    for area in dict.fromkeys(map(_area, searchblend.__all__)):
-        names = [name for name in searchblend.__all__ if _area(name) == area]
-        parts.append(f"## {area}")
-        parts += [_entry(name, getattr(searchblend, name)) for name in names]
-    return "\n\n".join(parts)
+def api_pages() -> dict[str, str]:
+    """Area → its page, with all of its public names."""
+    return {
+        area: "\n\n".join([f"# {area}", *(_entry(name, getattr(searchblend, name)) for name in names)])
+        for area, names in _names_by_area().items()
+    }
+
+
+def api_table() -> str:
+    """All public names by area, each with a link to its place."""
+    rows = [
+        _row(f"[{area}](api/{_slug(area)}.md)", ", ".join(f"[`{n}`](api/{_slug(area)}.md#{n.lower()})" for n in names))
+        for area, names in _names_by_area().items()
+    ]
+    return "\n".join(["| page | names |", "|---|---|", *rows])
+
+
+def _names_by_area() -> dict[str, list[str]]:
+    areas = dict.fromkeys(map(_area, searchblend.__all__))
+    return {area: [name for name in searchblend.__all__ if _area(name) == area] for area in areas}
 
 
 def _area(name: str) -> str:
-    parts = searchblend._MODULE_OF[name].split(".")[1:]
-    return next(_AREAS[part] for part in reversed(parts) if part in _AREAS)
+    module = searchblend._MODULE_OF[name].removeprefix("searchblend.")
+    return _AREAS[max((begin for begin in _AREAS if f"{module}.".startswith(f"{begin}.")), key=len)]
+
+
+def _slug(title: str) -> str:
+    return title.lower().replace(" ", "-")
 
 
 def _entry(name: str, value: Any) -> str:
@@ -136,7 +173,7 @@ def _entry(name: str, value: Any) -> str:
     else:
         body = [documentation(type(value))]
     home = f"`{searchblend._MODULE_OF[name]}`"
-    return "\n\n".join([f"### {name}", *(part for part in body if part), f"Defined in {home}."])
+    return "\n\n".join([f"## {name}", *(part for part in body if part), f"Defined in {home}."])
 
 
 def documentation(value: object) -> str:
@@ -230,7 +267,7 @@ def _signature(name: str, node: _Function, *, skip_self: bool = False) -> str:
     if len(line) > _WIDEST_SIGNATURE:
         tree = ast.unparse(arguments)
         line = f"{name}(\n    " + ",\n    ".join(_split(tree)) + f",\n){returns}"
-    return f"```python\n{line}\n```"
+    return f"```py\n{line}\n```"  # not ``python``: a signature is no program to run
 
 
 def _split(arguments: str) -> list[str]:
@@ -343,11 +380,41 @@ def _docstring(text: str) -> str:
 
 
 PARTS: Final[dict[str, Callable[[], str]]] = {
-    "commands": command_reference,
-    "api": api_reference,
+    "commands": command_tables,
+    "api": api_table,
     "serve-settings": serve_settings,
     "task-settings": task_settings,
     "device-policy": device_policy,
     "database-grants": database_grants,
 }
-"""what a page can ask for by ``<!-- generated: NAME -->``"""
+"""what pages have between ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->``"""
+
+
+def fill(text: str) -> str:
+    """A page with its generated parts as the code is now."""
+    return _PART.sub(
+        lambda found: f"<!-- generated: {found[1]} -->\n{PARTS[found[1]]()}\n<!-- end of {found[1]} -->", text
+    )
+
+
+def pages() -> dict[Path, str]:
+    """Every page of docs/reference that is read off the code, as it has to be."""
+    folder = ROOT / "docs/reference"
+    written = {
+        **{folder / "cli" / f"{name}.md": text for name, text in command_pages().items()},
+        **{folder / "api" / f"{_slug(area)}.md": text for area, text in api_pages().items()},
+    }
+    filled = {path: fill(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.md"))}
+    return {path: f"{text}\n\n{_WRITTEN}\n" for path, text in written.items()} | filled
+
+
+def write() -> None:
+    for path in [*(ROOT / "docs/reference/cli").glob("*.md"), *(ROOT / "docs/reference/api").glob("*.md")]:
+        path.unlink()
+    for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,27 +1,38 @@
-"""docs/tutorial/first-round.md, by clicks on the server that it starts; nothing is clicked that it does not name."""
+"""README, then docs/tutorial/first-round.md, by clicks on the server it starts; it names all that is clicked."""
 
 from __future__ import annotations
 
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from console_browser import chromium, visiting
+from newcomer import commands, newcomer
+from snippets import blocks
 
 TUTORIAL = (Path(__file__).parents[2] / "docs/tutorial/first-round.md").read_text()
 SETTINGS = re.findall(r"^- \*\*(.+?)\*\*: `(.+?)`", TUTORIAL, re.MULTILINE)
 
 
 @pytest.fixture
-def started(tmp_path):
-    """The tutorial's own command, with fewer people."""
-    command = re.search(r"^\$ (searchblend serve .+)$", TUTORIAL, re.MULTILINE)[1].split()
-    command = [sys.executable, "-m", "searchblend.cli", *command[1:], "--users", "6000", "--data-dir", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def started(tmp_path_factory, tmp_path):
+    """README's install lines, then the commands of the tutorial in an empty folder; the last one with fewer people."""
+    somebody = newcomer(tmp_path_factory, tmp_path)
+    *before, command = commands(blocks("docs/tutorial/first-round.md"))
+    for words in before:
+        somebody.type(words)
+    assert command[:2] == ["searchblend", "serve"]
+    process = subprocess.Popen(
+        [str(somebody.programs / command[0]), *command[1:], "--users", "6000"],
+        cwd=tmp_path,
+        env=somebody.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     try:
         found = {}
         for line in process.stdout:
@@ -43,7 +54,7 @@ def started(tmp_path):
 
 
 class Reader:
-    """Somebody who has read only the tutorial."""
+    """A user who has read only the tutorial."""
 
     def __init__(self, visitor) -> None:
         self.visitor, self.page = visitor, visitor.page
@@ -59,7 +70,7 @@ class Reader:
         self.page.get_by_role("button", **name).or_(self.page.get_by_role("link", **name)).first.click()
 
 
-def test_a_round_by_somebody_who_has_read_the_tutorial(started):
+def test_a_newcomer_gets_from_the_readme_through_the_first_round(started):
     optin, clients = 1500, 4500
     with (
         chromium() as browser,

@@ -1,49 +1,22 @@
-"""Result pages and the documentation in real Chromium: search, sort, no error, no request to anywhere, accessible."""
+"""Result pages in real Chromium: search, sort, no error, no request to anywhere, accessible."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from playwright.sync_api import Page
 
 from accessibility import serious_violations
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways, wear
-from made_once import documentation, made_once
+from made_once import made_once
 from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
 from searchblend.cli.main import main
+from watched_page import opened
 
 KINDS = ["hybrid", "click-graph", "evaluated", "results"]
 PHONE = LOOKS["phone"][1]
-
-
-class Watched:
-    """A page, and what it did that it should not."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.errors: list[str] = []
-        self.requests: list[str] = []
-        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", lambda request: self.requests.append(request.url))
-
-    def elsewhere(self) -> list[str]:
-        return [url for url in self.requests if not url.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))]
-
-
-@contextlib.contextmanager
-def opened(browser, path: Path | str, width: int = 1280):
-    with contextlib.closing(browser.new_context(viewport={"width": width, "height": 900})) as context:
-        context.set_default_timeout(PATIENCE_MS)
-        watched = Watched(context.new_page())
-        watched.page.goto(path if isinstance(path, str) else path.as_uri())
-        yield watched
 
 
 def make_pages(folder: Path) -> None:
@@ -60,23 +33,6 @@ def make_pages(folder: Path) -> None:
 def pages(tmp_path_factory) -> dict[str, Path]:
     folder = made_once(tmp_path_factory, "pages", make_pages)
     return {kind: folder / kind / "release/index.html" for kind in KINDS}
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Iterator[str]:
-    """The documentation, built and served: its search works over HTTP alone."""
-    folder, _ = documentation(tmp_path_factory)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,27 +108,3 @@ def test_the_page_can_be_read_without_its_script(chromium, pages):
         page.goto(pages["hybrid"].as_uri())
         assert page.locator("#query-table tbody tr").count() > 3
         assert not page.get_by_label("Search queries").is_visible()
-
-
-@pytest.mark.parametrize(
-    ("name", "looks"), [("index", LOOKS), ("explanation/hybrid-model", LOOKS), ("reference/cli", ["phone"])]
-)
-def test_the_documentation_loads_nothing_from_elsewhere(chromium, site, name, looks):
-    with opened(chromium, f"{site}/{name}.html", PHONE) as watched:
-        page = watched.page
-        page.wait_for_load_state("networkidle")
-        for look in looks:
-            wear(page, look)
-            photograph(page, f"documentation/{name.replace('/', '-')}-{look}", full_page=name != "reference/cli")
-            assert (look, sideways(page)) == (look, [])
-        assert watched.errors == []
-        assert watched.elsewhere() == []
-
-
-def test_the_documentation_can_be_searched(chromium, site):
-    with opened(chromium, f"{site}/index.html") as watched:
-        watched.page.locator("input.md-search__input").press_sequentially("ledger")
-        result = watched.page.locator(".md-search-result__link").first
-        result.wait_for(state="attached")
-        assert watched.elsewhere() == []
-        assert watched.errors == []

@@ -61,7 +61,7 @@ def test_no_option_is_hidden_but_those_that_nobody_should_use():
 
 
 def test_every_command_and_option_is_in_the_reference():
-    text = reference.command_reference()
+    text = "\n".join(reference.command_pages().values())
     for command in reference.commands(build_parser()):
         if " " in command.prog:
             section = re.search(rf"^#+ {re.escape(command.prog)}$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
@@ -126,9 +126,9 @@ def test_every_argument_of_a_session_is_explained():
 
 
 def test_every_public_name_is_in_the_reference():
-    text = reference.api_reference()
-    assert [name for name in searchblend.__all__ if f"\n### {name}\n" not in text] == []
-    assert "### SearchIndex" in text
+    text = "\n".join(reference.api_pages().values())
+    assert [name for name in searchblend.__all__ if f"\n## {name}\n" not in text] == []
+    assert "## SearchIndex" in text
     assert "<function" not in text
     assert "0x" not in text
 
@@ -148,6 +148,22 @@ def test_every_setting_of_a_task_and_limit_of_a_device_says_what_it_is(kind: typ
     assert [name for name in fields if not told.get(name)] == []
     table = reference.PARTS[part]()
     assert [name for name in fields if f"| `{name}` |" not in table] == []
+
+
+def test_the_pages_of_the_repository_are_what_the_code_says():
+    """A reader of the repository has the reference, too, and not only a reader of the site."""
+    folder = ROOT / "docs/reference"
+    stale = [str(path) for path, text in reference.pages().items() if not path.exists() or path.read_text() != text]
+    assert stale == [], "run: make reference"
+    assert {*folder.glob("cli/*.md"), *folder.glob("api/*.md")} <= set(reference.pages())
+
+
+def test_a_part_is_filled_anew_and_what_is_around_it_stays():
+    page = "before\n<!-- generated: device-policy -->\nwas here before\n<!-- end of device-policy -->\nafter\n"
+    filled = reference.fill(page)
+    assert "was here before" not in filled
+    assert filled.startswith("before\n<!-- generated: device-policy -->\n| limit |")
+    assert filled.endswith("|\n<!-- end of device-policy -->\nafter\n")
 
 
 def test_every_generated_part_is_on_a_page():

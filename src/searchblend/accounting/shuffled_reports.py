@@ -89,7 +89,7 @@ def _set_outputs(mechanism: SetMechanism, held: Sequence[Input]) -> Iterator[_Ou
 
 
 def _least_of_a_set(mechanism: SubsetSelection) -> Fraction:
-    """The least probability that anybody sends a given set with."""
+    """The least probability with which any client sends a given set."""
     _, named, other = mechanism.law(0)
     any_set = mechanism.law(None)[1]
     return min(named, any_set, other) if mechanism.subset_size < mechanism.n_items else min(named, any_set)

@@ -215,7 +215,7 @@ class InMemoryGroup:
     def _rotated(self, randomness: Randomness) -> tuple[Ints, Ints, Ints]:
         """Every row with its user and its place, the rows of each user in turn, from a random one of theirs on.
 
-        One word for each user: nobody's rows move another's. As in ``_draw``, this is sampling, not protection.
+        One word for each user: no user's rows move another's. As in ``_draw``, this is sampling, not protection.
         """
         offset = (random_words(self.n_users, randomness) % self._lengths.astype(np.uint64)).astype(np.int64)
         user = np.repeat(np.arange(self.n_users), self._lengths)

@@ -58,7 +58,7 @@ class HeadFigures:
     head_users: int = 0
     """method ``paper``: |S|"""
     cryptographic: bool | None = None
-    """whether the noise came from a generator that nobody can predict; None: not on record"""
+    """whether the noise came from a generator that no one can predict; None: not on record"""
     design: ReportDesign | None = None
     """how clients report, in method ``best``, once that is chosen"""
     compared: Sequence[Forecast] = field(default=(), compare=False)

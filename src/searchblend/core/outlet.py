@@ -1,4 +1,4 @@
-"""Where results go when somebody saves or draws them.
+"""Where results go when they are saved or drawn.
 
 Files and plots are made above the results, which import neither. The root package, which is above everything and always
 loaded, says who makes them (``provide``); results ask here.

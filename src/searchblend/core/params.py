@@ -208,7 +208,7 @@ class ClickGraphParams:
     """``none`` or ``typed`` (pairs of published queries typed in a row, thresholded)"""
     shares: Shares = Shares(*PRESETS["even"])
     allow_large_delta: bool = False
-    """Accept δ ≥ 1/n: somebody's own queries may then be expected in the release."""
+    """Accept δ ≥ 1/n: one user's own queries may then be expected in the release."""
 
     def __post_init__(self) -> None:
         check_epsilon(self.budget)

@@ -10,7 +10,7 @@ ones before have published, cost the sum of the μ² and the sum of the ``quiet`
 Two selections are accounted for. Counts of distinct users, the Gaussian sparse histogram (Wilkins, Kifer, Zhang, Karrer
 2024): each user adds 1 to at most d counts, so that the ℓ2 norm is √d where Laplace noise pays d; exact δ, not the sum
 of two bounds. Weights, the base of DP set union (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020): each of a
-user's s queries gets 1/√s, so that everybody has the same ℓ2 norm 1; in whole numbers a weight 1 is ``units``, and each
+user's s queries gets 1/√s, so that each user has ℓ2 norm 1; in whole numbers a weight 1 is ``units``, and each
 query gets floor(units/√s) (proofs/weighted_gaussian.md).
 """
 

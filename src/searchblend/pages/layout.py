@@ -141,7 +141,7 @@ class Markdown(str):
 
 
 def markdown(text: object) -> str:
-    """A text of somebody's as it stands in one line of Markdown: no mark of it means anything."""
+    """A foreign string as it stands in one line of Markdown: no mark of it means anything."""
     return text if isinstance(text, Markdown) else _MARKS.sub(r"\\\g<0>", _line(text))
 
 

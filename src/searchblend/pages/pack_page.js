@@ -73,5 +73,5 @@ function answer() {
 
 typed.addEventListener("input", answer);
 answer();
-// The first search for typing errors prepares what the later ones use: do it before somebody waits.
+// The first search for typing errors prepares what the later ones use: do it before the user waits.
 setTimeout(() => index.find("no such query"), 0);

@@ -23,7 +23,7 @@ from searchblend.wire.release import STATEMENT
 from searchblend.wire.values import VALUES, VALUES_KIND
 
 PRIORS: Final = (0.01, 0.1, 0.5)
-"""what somebody may believe of a person before they see the release"""
+"""what a reader may believe of a person before seeing the release"""
 _NORMAL_FORM: Final = "Queries and URLs were brought into a normal form by a fixed rule, text by text."
 _PROJECTED: Final = "Estimates were projected so that shares lie between 0 and 1 and sum to 1."
 _SHARES: Final[Mapping[str, str]] = {
@@ -245,7 +245,7 @@ class ReleaseFacts:
 
     @property
     def beliefs(self) -> list[tuple[float, float]]:
-        """A belief about somebody's data, and the largest that the release can make of it, up to δ."""
+        """A belief about a person's data, and the largest that the release can make of it, up to δ."""
         return [(prior, self.odds * prior / (1 - prior + self.odds * prior)) for prior in PRIORS]
 
     @property
@@ -277,7 +277,7 @@ class ReleaseFacts:
 def facts_of_folder(where: Where) -> ReleaseFacts:
     """The facts of a release folder, whose files must have their hashes and whose promise its parameters must give.
 
-    ``RunError`` for what must not be released: nobody needs papers for it.
+    ``RunError`` for what must not be released: it needs no papers.
     """
     folder = Path(where)
     release = read_release(folder)

@@ -82,7 +82,7 @@ class RecordModel:
     ) -> InMemoryGroup:
         """People with all of their searches, half of them with ``median`` or fewer; all searches are drawn alike.
 
-        A search that the model does not name is of a query that nobody else has. ``drawn`` is one search of each.
+        A search that the model does not name is of a query that no other user has. ``drawn`` is one search of each.
         """
         lengths = search_counts(n_users, median, generator)
         cumulative = np.cumsum(self.shares)
@@ -292,7 +292,7 @@ class Voices:
         return cls(optin, clients, model.draw(n_unseen, generator) if n_unseen else None, whole)
 
     def truth(self, head: HeadList) -> Truth:
-        """Everybody's own shares, each person one voice."""
+        """All users' own shares, each user with the same weight."""
         drawn = self.clients.cell_counts(head).astype(np.float64)
         known = np.zeros_like(drawn)
         if self.whole:

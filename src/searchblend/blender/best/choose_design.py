@@ -105,7 +105,7 @@ def client_sources(head: HeadList, design: ReportDesign, params: BlenderParams, 
 def forecast(
     head: HeadList, optin: OptinCounts, design: ReportDesign, params: BlenderParams, people: People
 ) -> Forecast:
-    """The errors of the blend that this design would give if the opt-in figures were everybody's.
+    """The errors of the blend that this design would give if the opt-in figures were those of all users.
 
     Errors are those against the drawn records: what any design leaves uncertain of the people is no reason to choose.
     """

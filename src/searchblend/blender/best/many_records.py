@@ -120,7 +120,7 @@ def _queries(measured: MeasuredHeadList, first: Ints, rho: float) -> Calibrated:
 
 
 def _totals(measured: MeasuredHeadList, first: Ints) -> Observed:
-    """All queries with ⋆ are everybody's units: what noise adds to their sum is taken off, by its variances."""
+    """All queries with ⋆ are the units of all users: what noise adds to their sum is taken off, by its variances."""
     own, rest = measured.design.noise.variance, measured.design.detail_noise.variance
     excess = int(measured.counts.sum()) + measured.measurement.rest - measured.n_units
     part = own / (len(first) * own + rest)
@@ -165,7 +165,7 @@ def _without_selection(weights: Ints, step: WeightThreshold) -> Observed:
 def measure_head_list(
     optin_users: UserGroup, params: BlenderParams, design: ManyRecordsDesign, *, randomness: Randomness | None = None
 ) -> MeasuredHeadList:
-    """The M heaviest queries with their named URLs and everybody's own shares; (ε, δ)-private under replace-one."""
+    """The M heaviest queries with their named URLs and all users' own shares; (ε, δ)-private under replace-one."""
     source = randomness or SystemRandomness()
     queries = _named_queries(optin_users, params, design, source)
     records = _named_records(optin_users, list(queries), design, source)

@@ -45,7 +45,7 @@ class CuratorDesign:
     wide_threshold: Threshold | None
     """T_q of the wide list: when ⟨q,⋆⟩ alone may be listed"""
     selection_delta: float
-    """the largest probability that somebody's own records alone are named"""
+    """the largest probability that one user's own records alone are named"""
     sampler_delta: float
 
     @property

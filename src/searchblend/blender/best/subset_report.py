@@ -71,11 +71,11 @@ class ReportDesign:
         return 1 if self.query_steps in (0, GAMMA_STEPS) else 2
 
     def about_queries(self, head: HeadList, params: BlenderParams) -> SetMechanism | None:
-        """The mechanism over the listed queries, if anybody reports about them."""
+        """The mechanism over the listed queries, if clients report about them."""
         return self._sets(params, len(head), self.query_subset) if self.query_steps else None
 
     def about_cells(self, head: HeadList, params: BlenderParams) -> SetMechanism | None:
-        """The mechanism over all cells but ⟨⋆,⋆⟩, if anybody sends sets of them."""
+        """The mechanism over all cells but ⟨⋆,⋆⟩, if clients send sets of them."""
         if self.query_steps == GAMMA_STEPS or self.mechanism == TWO_STAGE:
             return None
         return self._sets(params, head.n_cells - 1, self.cell_subset)

@@ -215,7 +215,7 @@ class Feeder:
 
     def _release(self, filling: dict[Path, threading.Thread]) -> None:
         """Ends the threads that wait for a reader of their pipe by being it. The others' readers are the database's: if
-        it is gone, their pipes are broken, and a reader more would keep them waiting. A thread whose pipe somebody has
+        it is gone, their pipes are broken, and a reader more would keep them waiting. A thread whose pipe was
         removed is left to end with the process."""
         with self._opening:
             self._stop.set()

@@ -184,7 +184,7 @@ def _is_file(path: Path) -> bool:
 def refuse_tables(files: Iterable[Path]) -> None:
     """``InputError`` if a file is one of a table of Delta Lake, Hudi, Iceberg, Paimon or DuckLake, by whatever links.
 
-    Whatever opens a file of somebody's asks first.
+    Whatever opens a user's file asks first.
     """
     ways = [way for file in files for way in (file.absolute(), file.resolve())]
     for folder in dict.fromkeys(way.parent for way in ways):

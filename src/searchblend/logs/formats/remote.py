@@ -18,17 +18,17 @@ from urllib.parse import unquote, urlsplit
 
 from searchblend.core.errors import InputError, UsageError
 
-_EXTRAS: Final = {
-    "s3": "s3",
-    "gs": "gs",
-    "az": "azure",
-    "abfs": "azure",
-    "abfss": "azure",
-    "hdfs": "hdfs",
-    "http": "http",
-    "https": "http",
+_PACKAGES: Final = {
+    "s3": "searchblend[s3]",
+    "gs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "hdfs": "fsspec pyarrow",
+    "http": "searchblend[http]",
+    "https": "searchblend[http]",
 }
-"""scheme of a URL → the extra of this package that brings what reads it"""
+"""scheme of a URL → what pip installs to read it; extras are what our tests try"""
 _WEB: Final = ("http", "https")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _BLOCK: Final = 1 << 22
@@ -75,8 +75,8 @@ def is_remote(name: str) -> bool:
     scheme = _SCHEME.match(name)
     if scheme is None or scheme[1].lower() == "file":
         return False
-    if scheme[1].lower() not in _EXTRAS:
-        raise InputError(f"{scheme[1]}://…", f"expected a path, or a URL of {', '.join(_EXTRAS)}")
+    if scheme[1].lower() not in _PACKAGES:
+        raise InputError(f"{scheme[1]}://…", f"expected a path, or a URL of {', '.join(_PACKAGES)}")
     return True
 
 
@@ -166,15 +166,13 @@ class _Whole:
 
 def _filesystem(url: str) -> tuple[Any, str]:
     """What reads a URL, and the name of the file to it."""
-    extra = _EXTRAS[urlsplit(url).scheme.lower()]
+    packages = _PACKAGES[urlsplit(url).scheme.lower()]
     try:
         import fsspec.core
 
         store, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
-        raise UsageError(
-            f"{url.partition('://')[0]}:// needs more packages: pip install searchblend[{extra}]"
-        ) from error
+        raise UsageError(f"{url.partition('://')[0]}:// needs more packages: pip install {packages}") from error
     return store, path
 
 

@@ -25,12 +25,12 @@ from pathlib import Path
 import searchblend
 from searchblend.cli.main import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 _MARK = r"(?:<!-- not run(?: here)?: (?P<why>[^\n]+?) -->\n+)?"
 BLOCK = re.compile(rf"^{_MARK}```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = ("console", "python")
 OTHER_LANGUAGES = ("", "text", "sql", "toml", "json", "js", "javascript", "html")
-"""blocks that nobody runs: output, files"""
+"""blocks that are not run: output, files"""
 TOOLS = ("make", "pip", "spark-submit", "npm", "node", "curl", "psql", "cp", "export", "web-ext")
 """other programs that pages may call; only ``cp`` is run by the tests"""
 STARTED_IN_SECONDS = 240
@@ -50,8 +50,12 @@ class Block:
         return [[words[0].removeprefix(".venv/bin/"), *words[1:]] for words in found]
 
 
-def blocks(page: str) -> list[Block]:
-    found = BLOCK.finditer((ROOT / page).read_text())
+def blocks(page: str, section: str = "") -> list[Block]:
+    """The blocks of a page, or of its section with this heading."""
+    text = (ROOT / page).read_text()
+    if section:
+        text = text.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    found = BLOCK.finditer(text)
     return [Block(match["language"], match["text"], match["why"]) for match in found]
 
 
@@ -80,7 +84,7 @@ def unlisted_names(program: str) -> list[str]:
 
 
 class Reader:
-    """Somebody who types what a page says, in a folder of their own."""
+    """Types what a page says, in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
