@@ -137,7 +137,8 @@ class DrivenRound(Population):
         self.server = ServerProcess(folder, "sqlite", "--demo-server")
         self.address = self.server.start()
         with urllib.request.urlopen(f"{self.address}/enrol/{self.task}") as page:
-            self.link = html.unescape(re.search(r"<textarea[^>]*>([^<]*)<", page.read().decode())[1])
+            [link] = re.findall(r"<textarea[^>]*>([^<]*)<", page.read().decode())
+            self.link = html.unescape(link)
         self._open_transport = DemoConnections(self.address)
         pinned = {key.key_id: key.public_point for key in keys.all()}
         super().__init__(self._open_transport, pinned, lambda *_: None)

@@ -17,7 +17,7 @@ globalThis.searchblendResults = (() => {
     /^\W*(ads?|advert(isement)?s?|sponsored( links?| results?)?|promoted|anzeigen?|werbung|gesponsert|annonces?|sponsorisée?s?|anuncios?|patrocinad[oa]s?|annunci[o]?|sponsorizzat[oi]|gesponsord|advertenties?|reklam|реклама|广告|廣告|広告|スポンサー)\W*$/iu;
 
   /** The address that a redirector's parameter holds. Bing's is in base64 after "a1". @param {string | null} value */
-  function addressIn(value) {
+  function readAddress(value) {
     if (value === null) return null;
     const address = value.startsWith("a1") ? fromBase64Url(value.slice(2)) : value;
     const url = address !== null && URL.canParse(address) ? new URL(address) : null;
@@ -35,10 +35,10 @@ globalThis.searchblendResults = (() => {
   }
 
   /** Yahoo's redirectors have the address in their path. @param {string} path */
-  function addressInPath(path) {
+  function pathAddress(path) {
     const [, encoded, plain] = /\/RU=([^/]+)|\/\*\*?(http.+)$/u.exec(path) ?? [];
     try {
-      return addressIn(decodeURIComponent(encoded ?? plain ?? ""));
+      return readAddress(decodeURIComponent(encoded ?? plain ?? ""));
     } catch {
       return null;
     }
@@ -47,7 +47,7 @@ globalThis.searchblendResults = (() => {
   /** The address that the engine's redirector holds, or null. @param {SearchEngine} engine @param {URL} link */
   function heldAddress(engine, link) {
     const values = (engine.targets ?? []).map((name) => link.searchParams.get(name));
-    return addressIn(values.find((value) => value !== null) ?? null) ?? addressInPath(link.pathname + link.search);
+    return readAddress(values.find((value) => value !== null) ?? null) ?? pathAddress(link.pathname + link.search);
   }
 
   /** @param {SearchEngine} engine @param {URL | null} url */
@@ -152,7 +152,7 @@ globalThis.searchblendResults = (() => {
     const holder = engine.address ? anchor.closest(`[${engine.address}]`) : null;
     const title = holder && [...holder.querySelectorAll("a[href]")].find(isTitle);
     const isIts = title && sameLink(title, anchor);
-    return isIts ? elsewhere(engine, addressIn(holder.getAttribute(engine.address ?? ""))) : null;
+    return isIts ? elsewhere(engine, readAddress(holder.getAttribute(engine.address ?? ""))) : null;
   }
 
   /** What a click on this link is: a result with its address, a result that cannot be read ("unread"), or null.

@@ -50,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
     parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
     parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, for the publisher")
+    parser.add_argument("--spare-key", metavar="HEX", help="a public signing key kept off line, for enrolments")
+    parser.add_argument("--public-address", metavar="URL", help="where devices reach the service, for enrolments")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags and environment go first")
     parser.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="0 for any that is free (8470)")
