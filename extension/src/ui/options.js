@@ -96,7 +96,8 @@ async function lookAtAddress() {
   await offer(readEnrolment(location.hash));
 }
 
-/** Show what a link or a file says; nothing is taken before the user joins. @param {EnrolmentDocument | null} document */
+/** Show what a link or a file says; nothing is taken before the user joins.
+ * @param {EnrolmentDocument | null} document */
 async function offer(document) {
   offered = document;
   offerForm.reset();

