@@ -17,8 +17,10 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
 from searchblend.service.console.planner_page import Planner
+from searchblend.service.enrolment import EnrolmentOffer
 from searchblend.service.review import Position, Review
 from searchblend.service.services import Services
+from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook
 from searchblend.store.rounds import Round, Task
 from searchblend.store.tokens import ROLES
@@ -68,6 +70,7 @@ class ConsoleSite:
         self.services = Services(where, clock=self.clock, logbook=Logbook(self.parts.log))
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.services.offer = EnrolmentOffer(ServeSettings(data_dir=str(folder)), self.address)
         app = build_app(self.services, planner=planner)
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5)
         self._server = uvicorn.Server(config)

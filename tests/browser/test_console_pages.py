@@ -32,6 +32,7 @@ PAGES = {
     "trends-empty": ("viewer", "/console/tasks/{review}/trends"),
     "public-trends": (None, "/trends/{lively}"),
     "public-embed": (None, "/trends/{lively}/embed"),
+    "public-enrol": (None, "/enrol/{lively}"),
     "local-search": ("viewer", "/console/tasks/{lively}/search?typed=weathr"),
     "budget": ("viewer", "/console/budget"),
     "planner": ("viewer", "/console/planner?users=20000&show=1"),
