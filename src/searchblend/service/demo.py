@@ -23,6 +23,7 @@ from searchblend.core.documents import decode
 from searchblend.core.errors import RunError
 from searchblend.core.records import Record
 from searchblend.service.api.documents import RoundDetail, RoundView, TaskList, TrendList, TrendView
+from searchblend.service.process import Stop
 from searchblend.store.reports import ConservationLaw
 from searchblend.store.states import State
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
@@ -136,9 +137,7 @@ class Population:
             task, number, len(optin_users), final.reports_counted, final.conservation, final.files, trends
         )
 
-    def follow(
-        self, token: str, optin_users: Sequence[Record], clients: Sequence[Record], stop: threading.Event
-    ) -> None:
+    def follow(self, token: str, optin_users: Sequence[Record], clients: Sequence[Record], stop: Stop) -> None:
         """Take part in every window of every task, once each, until ``stop`` is set; people run the rounds."""
         done: set[tuple[str, int, str]] = set()
         while not stop.wait(_POLL_SECONDS):

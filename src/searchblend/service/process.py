@@ -1,4 +1,4 @@
-"""What this process may have of the operating system, and where a test may kill it.
+"""What this process may have of the operating system, how a signal ends it, and where a test may kill it.
 
 No core files, and open files enough for its connections. A crash point is named in SEARCHBLEND_CRASH_AT and met once,
 and the process is gone; nothing happens unless that variable is set. A kill is the one way to test that a restart
@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 if sys.platform != "win32":  # where the system sets no such limits
     import resource
@@ -20,6 +21,35 @@ VARIABLE: Final = "SEARCHBLEND_CRASH_AT"
 SPARE_FILES: Final = 256
 """for databases, logs, keys, the health listener, and connections that are being closed"""
 _FEWEST: Final = 16
+_LOOK_SECONDS: Final = 0.1
+
+
+class Stop(Protocol):
+    """What a loop asks whether to go on: a ``threading.Event``, or a ``SignalStop``."""
+
+    def is_set(self) -> bool: ...
+
+    def wait(self, seconds: float, /) -> bool: ...
+
+
+class SignalStop:
+    """Set by a signal's handler. An Event has a lock, which the thread that is interrupted may be holding: setting it
+    from a handler then waits for ever. So there is none here, and who waits looks again and again."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def wait(self, seconds: float, /) -> bool:
+        end = time.monotonic() + seconds
+        while not self._is_set and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_SECONDS))
+        return self._is_set
 
 
 def no_core_files() -> None:

@@ -26,7 +26,7 @@ from searchblend.service.enrolment import EnrolmentOffer
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app, health_listener
 from searchblend.service.http.server import BACKLOG, HttpServer
-from searchblend.service.process import affordable_connections, crash_points, no_core_files
+from searchblend.service.process import SignalStop, affordable_connections, crash_points, no_core_files
 from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook
@@ -215,7 +215,7 @@ def _run_curator(
     on_ready: OnReady,
 ) -> None:
     """No port: only the database and the signals that end it reach this process."""
-    stop = threading.Event()
+    stop = SignalStop()
     _on_signals(stop.set, settings, services.logbook)
     on_ready("no port", "")
     with open_store(settings.where, on_point=on_point) as store:

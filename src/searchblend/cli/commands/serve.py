@@ -25,6 +25,7 @@ from searchblend.core.errors import RunError, UsageError
 from searchblend.core.privacy import Budget
 from searchblend.files.durable import make_private_folder
 from searchblend.service.clock import SystemClock
+from searchblend.service.process import SignalStop
 from searchblend.service.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -166,10 +167,13 @@ def _print_addresses(address: str, health: str) -> None:
 
 def _demo(options: argparse.Namespace) -> None:
     """A server process, and beside it the people of the demo."""
+    import rich.progress  # noqa: F401  # an interruption can get lost in an import: what comes later is loaded now
+
     from searchblend.service.demo import DemoConnections, Population
 
     started = time.perf_counter()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what was started is ended
+    people = _people(options.users)
+    stop = _interrupts()
     with contextlib.ExitStack() as stack:
         if options.data_dir is None:
             options.data_dir = stack.enter_context(tempfile.TemporaryDirectory(prefix="searchblend-demo-"))
@@ -182,7 +186,6 @@ def _demo(options: argparse.Namespace) -> None:
         address = stack.enter_context(_server(settings))
         if not options.json:
             print_line(f"server at {address}, data in {settings.data_dir}")
-        people = _people(options.users)
         n_optin = int(_OPTIN_SHARE * len(people))
         with _progress() as on_progress:
             transport = DemoConnections(address)
@@ -190,15 +193,17 @@ def _demo(options: argparse.Namespace) -> None:
             population = Population(transport, pinned, on_progress)
             if options.by_hand:
                 _print_staff(address, staff)
-                _by_hand(population, staff, people[:n_optin], people[n_optin:])
+                _by_hand(population, staff, people[:n_optin], people[n_optin:], stop)
                 return
             result = population.play_round(task, staff, people[:n_optin], people[n_optin:])
+        if stop.is_set():
+            raise KeyboardInterrupt
         _show(result, round(time.perf_counter() - started, 1), as_json=options.json)
         if not options.once:
             _print_staff(address, staff)
             with contextlib.suppress(KeyboardInterrupt):
-                while True:
-                    time.sleep(3600)
+                while not stop.wait(3600):
+                    pass
 
 
 def _print_staff(address: str, staff: Staff) -> None:
@@ -209,9 +214,27 @@ def _print_staff(address: str, staff: Staff) -> None:
     print_line("End it with Ctrl-C.")
 
 
-def _by_hand(population: Population, staff: Staff, optin_users: Sequence[Record], clients: Sequence[Record]) -> None:
+def _interrupts() -> SignalStop:
+    """From here on SIGTERM is as Ctrl-C, and what was started is ended.
+
+    An interruption that falls into a callback of Python's own (of an import, of what is collected) is lost there; that
+    it came is kept here.
+    """
+    stop = SignalStop()
+
+    def interrupt(*_: object) -> None:
+        stop.set()
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, interrupt)
+    return stop
+
+
+def _by_hand(
+    population: Population, staff: Staff, optin_users: Sequence[Record], clients: Sequence[Record], stop: SignalStop
+) -> None:
     """Devices take part in whatever rounds people open, until SIGINT or SIGTERM."""
-    stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     population.follow(staff.operator, optin_users, clients, stop)

@@ -15,6 +15,7 @@ from searchblend.blender.release import HeadFigures
 from searchblend.service.actions import JOB_ARROWS
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
+from searchblend.service.process import Stop
 from searchblend.service.round_model import decode_figures
 from searchblend.service.telemetry import Logbook, ServiceMetrics, kind_of
 from searchblend.store.errors import LeaseLost, StoreError, StoreUnavailable, WrongState
@@ -119,7 +120,7 @@ class Worker:
                 self._logbook.failure("worker failed", error)
         return done
 
-    def run_until(self, stop: threading.Event, *, every: float) -> None:
+    def run_until(self, stop: Stop, *, every: float) -> None:
         while not stop.is_set():
             try:
                 done = self.run_once()
