@@ -49,7 +49,9 @@ def store(parquet: bytes) -> Iterator[Any]:
         patch.setenv("AWS_ACCESS_KEY_ID", "key")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
         s3 = fsspec.filesystem("s3", skip_instance_cache=True)
-        s3.mkdir("logs")
+        # Buckets and connections outlive a server in their process, and pytest may start this one again.
+        type(s3).clear_instance_cache()
+        s3.makedirs("logs", exist_ok=True)
         objects = {
             "text/a.tsv": TEXT,
             "text/b[1].tsv.gz": gzip.compress(TEXT),
