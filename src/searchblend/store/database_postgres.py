@@ -22,8 +22,8 @@ from searchblend.store.database import Rows
 from searchblend.store.errors import StoreError, StoreUnavailable, UnsafeDatabase
 
 _OLDEST: Final = 140000
-_CONNECT_SECONDS: Final = (2, 10)
-"""at least, at most; fewer are not taken by the driver"""
+_CONNECT_SECONDS: Final = (2, 60)
+"""at least, at most; fewer are not taken by the driver, and a busy server that has just recovered needs more than ten"""
 _EXCLUSIVE: Final = "SELECT pg_advisory_xact_lock(6004240411)"
 _LATER: Final = 2.0
 """how many seconds the server is given to end a statement by itself"""
