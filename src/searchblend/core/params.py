@@ -17,6 +17,8 @@ MANY_RECORDS: Final = 100
 """m_O where all that opt-in users searched is to count: few people have more different queries."""
 LARGEST_CAP: Final = 1000
 """Of what one user may add to a click graph."""
+MOST_VALUES_PER_USER: Final = 100
+"""Of those that count in a selection of values."""
 
 
 @dataclass(frozen=True)
