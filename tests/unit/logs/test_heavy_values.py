@@ -106,7 +106,7 @@ def test_the_relation_is_stated_and_decides_the_threshold(tmp_path):
 @pytest.mark.parametrize("stream", [False, True])
 def test_tables_in_memory_give_several_values_of_each_user(stream):
     columns = {"user": np.array([f"u{i}" for i in range(300)] * 2), "value": np.array(["a"] * 300 + ["b"] * 300)}
-    given = duckdb.sql("SELECT * FROM columns").fetch_record_batch() if stream else columns
+    given = duckdb.sql("SELECT * FROM columns").to_arrow_reader() if stream else columns
     assert set(select_values(given, Budget(4.0, 1e-9), values_per_user=2).counts) == {"a", "b"}
 
 

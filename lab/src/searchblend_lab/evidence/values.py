@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -57,7 +58,7 @@ def boundary(effort: Effort) -> list[Finding]:
         path = Path(folder, "rows.parquet")
         _write(path, [[f"v{i}"] for i in range(n)])
         named = len(select_values(path, LOOSE).counts)
-    rate = alone(design.noise.decay, design.integer, 1)
+    rate = alone(math.exp(-1 / design.noise.scale), design.integer, 1)
     return [judge_boundary("selected values: those of one user", named, n, rate, Claim.of(LOOSE, REPLACE_ONE), effort)]
 
 
