@@ -14,8 +14,8 @@ TEXTS = {
     "cold start": "What a command takes before it does anything.",
     "selection": "Which queries are heavy among rows of (user, query): one line of each user, users counted by query, (ε, δ) = (4, 1e-5). *Plain* is DuckDB's "
     "query without any privacy, which draws each user's line by the same keyed hash. DuckDB's own hash draws faster, but whoever writes values can make it collide, "
-    "and threads would decide then; it is the limit of what a fair draw can take. *Any line* is no draw at all. The peers promise add-or-remove neighbours, searchblend "
-    "replace-one, which takes twice the noise at the same ε: it keeps fewer. PipelineDP and Tumult select keys only; PipelineDP's rows are Python tuples already when its time starts.",
+    "and threads would decide then; it is the limit of what a fair draw can take. *Any line* is no draw at all. All promise (ε, δ) for adding or removing a "
+    "user, but for `read_log`, which promises it for replacing one: it takes twice the noise at the same ε and keeps fewer. PipelineDP and Tumult select keys only; PipelineDP's rows are Python tuples already when its time starts.",
     "local reports": "The two stages of BLENDER's local report for many clients at once, against the same on numpy's fast and unsafe generator.",
     "local report peers": "k-ary randomized response and subset selection by everybody. The error is the mean squared error of the estimates over what theory "
     "says of the raw ones: 1 is right; multi-freq-ldpy clips and rescales, which cannot be turned off. Peers are measured on fewer clients.",

@@ -1,7 +1,7 @@
 """searchblend and DuckDB alone on the rows of the selection benchmark, in the project's own environment.
 
 ``plain`` counts one random line of each user by query, drawn by the same keyed hash; ``own_hash`` draws by DuckDB's own hash, and
-``any`` takes whichever line of a user comes first. ``searchblend`` is ``select_values``: it puts noise on every count and
+``any`` takes whichever line of a user comes first. ``searchblend`` is ``select_values`` in the peers' relation, one user added or removed: it puts noise on every count and
 fetches the queries that pass. ``read_log`` starts from the log as a user of the library would: every line judged and
 normalized.
 """
@@ -16,7 +16,7 @@ import duckdb
 
 from searchblend.blender.paper.create_head_list import create_head_list
 from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget
+from searchblend.core.privacy import Budget, Neighbors
 from searchblend.logs.read import read_log
 from searchblend.releases.select_values import select_values
 
@@ -35,7 +35,8 @@ if kind in ONE_LINE:
     connection.execute(f"CREATE TABLE counted AS SELECT query, count(*) AS n FROM ({held}) GROUP BY query")
     kept = connection.execute("SELECT count(*) FROM counted WHERE n >= 7").fetchone()[0]
 elif kind == "searchblend":
-    kept = len(select_values(path, budget, value="query", memory="4GB").counts)
+    found = select_values(path, budget, value="query", neighbors=Neighbors.ADD_REMOVE_ONE, memory="4GB")
+    kept = len(found.counts)
 else:
     with read_log(path, rows=False, memory="4GB") as log:
         everybody, _ = log.split(optin_fraction=0.999999)

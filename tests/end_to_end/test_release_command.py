@@ -176,7 +176,7 @@ def test_synonyms_merge_and_windows_cut(log, tmp_path, capsys):
     assert json.loads(summary.read_text())["notice"].startswith("NOT FOR RELEASE")
 
 
-@pytest.mark.parametrize("algorithm", ["kkmn2009", "weighted_gaussian", "dp_sips"])
+@pytest.mark.parametrize("algorithm", ["kkmn2009", "weighted_gaussian", "dp_sips", "adaptive_gaussian"])
 def test_every_algorithm_runs_and_verifies(log, tmp_path, algorithm):
     folder = tmp_path / "out"
     assert main(["release", "run", str(log), "-o", str(folder), *OPTIONS, "--algorithm", algorithm]) == 0

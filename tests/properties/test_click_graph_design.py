@@ -127,7 +127,7 @@ def test_a_design_follows_from_its_parameters(wanted):
     assert made(wanted).as_json() == made(wanted).as_json()
 
 
-@pytest.mark.parametrize("algorithm", ["gaussian", "kkmn2009", "weighted_gaussian"])
+@pytest.mark.parametrize("algorithm", ["gaussian", "kkmn2009", "weighted_gaussian", "adaptive_gaussian"])
 def test_more_budget_means_lower_thresholds_and_less_noise(algorithm):
     designs = [
         ClickGraphDesign.of(ClickGraphParams(Budget(epsilon, 1e-6), algorithm=algorithm, max_queries_per_user=10))

@@ -70,6 +70,12 @@ def test_weighted_searches(users, person, first, units, without):
     check_weights(changes, first, units)
 
 
+@given(logs, people, st.integers(1, 8), st.integers(8, 500), some_queries)
+def test_weighted_searches_of(users, person, first, units, queries):
+    changes = moved(InMemoryClickLog, users, person, lambda log: log.weighted_searches_of(queries, first, units))
+    check_weights(changes, first, units)
+
+
 @given(logs, people, caps, some_queries)
 def test_searches_of(users, person, cap, queries):
     check_cap(moved(InMemoryClickLog, users, person, lambda log: log.searches_of(queries, cap)), cap)

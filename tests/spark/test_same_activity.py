@@ -66,6 +66,7 @@ def same(mine: ClickLog, theirs: ClickLog) -> None:
     weighted = counts_of(mine.weighted_searches(3, 100, ["google"]))
     assert weighted == counts_of(theirs.weighted_searches(3, 100, ["google"]))
     assert set(weighted.values()) - {100}
+    assert mine.weighted_searches_of(LISTED, 3, 100) == theirs.weighted_searches_of(LISTED, 3, 100)
 
 
 def test_every_question_about_times_of_every_kind(tmp_path: Path):

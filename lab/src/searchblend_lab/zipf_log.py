@@ -96,6 +96,17 @@ class ZipfLog:
         numbers = np.flatnonzero(totals)
         return InMemoryTally(self._universe, numbers, totals[numbers])
 
+    def weighted_searches_of(self, queries: Sequence[str], first: int, units: int) -> dict[str, int]:
+        numbers = np.array([number_of(query) for query in queries], dtype=np.int64)
+        user, query = self._distinct
+        kept = (_place(user) < first) & np.isin(query, numbers)
+        user, query = user[kept], query[kept]
+        held = np.bincount(user, minlength=1)
+        weights = np.array([0, *(weight(units, s) for s in range(1, first + 1))], dtype=np.float64)
+        totals = np.bincount(query, weights=weights[held[user]], minlength=int(numbers.max(initial=0)) + 1)
+        found = np.where(numbers >= 0, totals[numbers], 0).astype(np.int64).tolist()
+        return dict(zip(queries, found, strict=True))
+
     def searches_of(self, queries: Sequence[str], cap: Cap) -> dict[str, int]:
         numbers = np.array([number_of(query) for query in queries], dtype=np.int64)
         user, query = self._distinct if cap.distinct else (self._user, self._query)

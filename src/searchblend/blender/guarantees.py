@@ -11,6 +11,7 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget, Condition, GroupGuarantee, Guarantee, Neighbors, TrustModel
 from searchblend.core.randomness import Randomness
 from searchblend.mechanisms.threshold import Threshold, printed_threshold
+from searchblend.mechanisms.value_selection import SelectionDesign
 
 
 def best_guarantee(
@@ -36,17 +37,17 @@ def best_guarantee(
     )
 
 
-def selection_guarantee(budget: Budget, curator: CuratorDesign, randomness: Randomness) -> Guarantee:
-    """The promise of a selection alone, by a curator: proofs/stability_histogram.md."""
+def selection_guarantee(design: SelectionDesign, randomness: Randomness) -> Guarantee:
+    """The promise of a selection alone, by a curator: proofs/value_selection.md."""
     return Guarantee(
-        neighbors=Neighbors.REPLACE_ONE,
-        groups=(GroupGuarantee("users", budget, TrustModel.CURATOR, curator.delta),),
-        conditions=_curator_conditions(budget, curator, randomness.cryptographic),
+        neighbors=design.neighbors,
+        groups=(GroupGuarantee("users", design.budget, TrustModel.CURATOR, design.delta),),
+        conditions=_curator_conditions(design.budget, design, randomness.cryptographic),
     )
 
 
 def _curator_conditions(
-    budget: Budget, curator: CuratorDesign | ManyRecordsDesign, cryptographic: bool | None
+    budget: Budget, curator: CuratorDesign | ManyRecordsDesign | SelectionDesign, cryptographic: bool | None
 ) -> tuple[Condition, ...]:
     return (
         Condition("bounded contribution", True, curator.contribution),

@@ -17,6 +17,8 @@ MANY_RECORDS: Final = 100
 """m_O where all that opt-in users searched is to count: few people have more different queries."""
 LARGEST_CAP: Final = 1000
 """Of what one user may add to a click graph."""
+MOST_VALUES_PER_USER: Final = 100
+"""Of those that count in a selection of values."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def _at_least_one(field: str, value: int) -> None:
         raise InvalidParameter(field, f"expected a whole number of at least 1, found {value!r}")
 
 
-ALGORITHMS: Final = ("gaussian", "kkmn2009", "weighted_gaussian", "dp_sips")
+ALGORITHMS: Final = ("gaussian", "kkmn2009", "weighted_gaussian", "dp_sips", "adaptive_gaussian")
 AS_ALGORITHM: Final = "as the algorithm"
 """A choice that is left to the algorithm: what its paper does, or what suits it best."""
 URL_MODES: Final = ("none", "public", "private")
@@ -133,6 +135,7 @@ _CHOICES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "gaussian": {"count_unit": ("users",), "accounting": ("exact",), "query_noise": ("reuse", "fresh")},
     "weighted_gaussian": {"count_unit": ("users",), "accounting": ("exact",), "query_noise": ("fresh",)},
     "dp_sips": {"count_unit": ("users",), "accounting": ("exact",), "query_noise": ("fresh",)},
+    "adaptive_gaussian": {"count_unit": ("users",), "accounting": ("exact",), "query_noise": ("fresh",)},
 }
 """what each algorithm allows, its own choice first"""
 
@@ -178,7 +181,7 @@ class ClickGraphParams:
 
     ``count_unit``, ``accounting`` and ``query_noise`` default to what belongs to the algorithm: impressions, the
     printed theorem and fresh noise for ``kkmn2009``; users, the exact accounting and re-used noise for ``gaussian``;
-    users and fresh noise for the two that weigh.
+    users and fresh noise for the three that weigh.
     """
 
     budget: Budget

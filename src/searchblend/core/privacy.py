@@ -54,6 +54,10 @@ class Neighbors(Enum):
     ADD_REMOVE_ONE = "add-or-remove-one: one user with all their records is added or removed"
 
 
+NEIGHBORS: Final = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE_ONE}
+"""by the short names of options and plans"""
+
+
 class TrustModel(Enum):
     """Whom a person trusts with their raw records."""
 

@@ -100,6 +100,20 @@ class SqlActivity(ABC):
             weighted = f"SELECT * FROM ({mine}) AS mine JOIN {weight_of} USING (s) WHERE weight > 0"
             return self._tally("searches", weighted, "CAST(sum(weight) AS BIGINT)")
 
+    def weighted_searches_of(self, queries: Sequence[str], first: int, units: int) -> Mapping[str, int]:
+        weights = [(s, weight(units, s)) for s in range(1, first + 1)]
+        with (
+            self._wanted([(query, None) for query in queries]) as wanted,
+            self._database.values("weights", "s bigint, weight bigint", weights) as weight_of,
+            self._kept(Cap(first)) as kept,
+        ):
+            among = f"SELECT * FROM ({kept}) AS kept SEMI JOIN {wanted} USING (q)"
+            mine = f"SELECT q, count(*) OVER (PARTITION BY person) AS s FROM ({among}) AS among"
+            summed = f"SELECT q, sum(weight) AS n FROM ({mine}) AS mine JOIN {weight_of} USING (s) GROUP BY q"
+            counted = f"SELECT q, CAST(n AS BIGINT) AS n FROM ({summed}) AS summed"
+            rows = self._database.rows(f"SELECT number, n FROM ({counted}) AS counted JOIN {wanted} USING (q)")
+        return dict.fromkeys(queries, 0) | {queries[number]: n for number, n in rows}
+
     def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
         with (
             self._wanted([(query, None) for query in queries]) as wanted,

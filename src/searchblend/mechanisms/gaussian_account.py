@@ -50,10 +50,12 @@ class Reach:
     """Σ (Δ/σ)² of the counts that are there without the user"""
     quiet: NDArray[np.float64]
     """ln P(nothing that the user alone holds is named), at most 0"""
+    entwined: bool = False
+    """whether naming what the user alone holds may depend on the noise that decides how the shared counts move"""
 
     @classmethod
-    def one(cls, mu_squared: float, quiet: float = 0.0) -> Reach:
-        return cls(np.array([mu_squared]), np.array([quiet]))
+    def one(cls, mu_squared: float, quiet: float = 0.0, *, entwined: bool = False) -> Reach:
+        return cls(np.array([mu_squared]), np.array([quiet]), entwined)
 
     @property
     def frontier(self) -> Reach:
@@ -78,7 +80,8 @@ def total_delta(epsilon: float, first: Reach, *later: Reach) -> float:
     worst = [step.worst for step in later]
     mu = np.sqrt(first.mu_squared + math.fsum(float(step.mu_squared[0]) for step in worst))
     quiet = first.quiet + math.fsum(float(step.quiet[0]) for step in worst)
-    appears = -np.expm1(quiet) + np.exp(quiet) * gaussian_delta(epsilon - quiet, mu)
+    independent = quiet - first.quiet if first.entwined else quiet
+    appears = -np.expm1(quiet) + np.exp(quiet) * gaussian_delta(epsilon - independent, mu)
     vanishes = gaussian_delta(epsilon + quiet, mu)
     return float(np.maximum(appears, vanishes).max()) * (1 + SLACK)
 
@@ -117,6 +120,11 @@ def _special() -> Any:
     from scipy import special
 
     return special
+
+
+def normal_tail(x: Floats | float) -> Any:
+    """P(G ≥ x) of a standard normal variable."""
+    return _special().ndtr(-np.asarray(x))
 
 
 def largest_mu(epsilon: float, delta: float) -> float:

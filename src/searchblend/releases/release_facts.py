@@ -159,6 +159,8 @@ def _click_graph(release: SavedRelease) -> KindFacts:
 
 def _values(release: SavedRelease) -> KindFacts:
     threshold = release.statement.parameters["integer_threshold"]
+    most = release.statement.parameters.get("values_per_user", 1)
+    values = "one was" if most == 1 else f"up to {most:,} were"
     tables = _tables(release, _VALUES)
     return KindFacts(
         title="The common values of a table",
@@ -170,11 +172,11 @@ def _values(release: SavedRelease) -> KindFacts:
         model="Central",
         model_details=f"{release.guarantee.groups[0].trust}. Readers need not be trusted.",
         mechanisms=[
-            f"{release.statement.method}: discrete Laplace noise on the number of users of each value that occurs, "
+            f"{release.statement.method}: noise on the number of users of each value that occurs, "
             f"named from {threshold} on."
         ],
         composition=f"One mechanism, used once. {_of_groups(release)}",
-        preprocessing="One value of each user was drawn among their different ones.",
+        preprocessing=f"Of each user's different values {values} counted, drawn at random.",
         post_processing="Values were sorted by their noisy counts.",
         has_paper=False,
     )

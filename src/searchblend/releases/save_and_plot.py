@@ -49,7 +49,7 @@ def _(result: ClickGraphRelease, log: HowRead, html: bool) -> Files:
 def _(result: HeavyValues, log: HowRead, html: bool) -> Files:
     _refuse("html", html, "a selection has no page")
     _refuse("log", bool(log), "a selection is from a table")
-    return encode_values(result.counts, result.guarantee, threshold=result.threshold, created=now())
+    return encode_values(result.counts, result.guarantee, design=result.design, created=now())
 
 
 @files_of.register

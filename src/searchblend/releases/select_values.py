@@ -1,8 +1,8 @@
 """Which values of a column many people share: private selection from a plain table of (user, value) rows.
 
 For tables that are not a search log: nothing but the two columns is read, and values are published as they are written.
-One value of each user counts, drawn by a keyed hash among the user's different ones; every value that occurs gets
-noise, and those that reach the threshold are named with their noisy counts (proofs/stability_histogram.md).
+One value of each user counts, or up to a stated number, drawn by a keyed hash among the user's different ones; every
+value that occurs gets noise, and those that reach the threshold are named (``mechanisms/value_selection.py``).
 ``searchblend select`` and a session leave a folder or a debit (``run_selection``).
 """
 
@@ -20,10 +20,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
 from searchblend.core.errors import InputError, InvalidParameter
-from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee, Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.silent import SILENT
@@ -44,6 +42,7 @@ from searchblend.logs.read import refuse_useless, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
 from searchblend.mechanisms.threshold import noisy_counts
+from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.releases.make_release import (
     Cost,
     Files,
@@ -63,9 +62,14 @@ class HeavyValues(ReleasedTables[Literal["values"]]):
 
     counts: Mapping[str, int]
     """Noisy numbers of users, the largest first."""
-    threshold: int
-    """T: no count is below it."""
+    design: SelectionDesign
+    """Noise and threshold, which follow from the parameters alone."""
     guarantee: Guarantee
+
+    @property
+    def threshold(self) -> int:
+        """T: no count is below it."""
+        return self.design.integer
 
     def columns(self, table: Literal["values"] | None = None) -> dict[str, list[str] | list[int]]:
         """Values and their noisy counts, the largest first."""
@@ -129,19 +133,21 @@ class ValueTable:
         refuse_useless(sources, self._summary, strict=options.strict)
         return self._summary.format, f"SELECT person, held FROM {VALUE_ROWS} WHERE problem = 0"
 
-    def count(self, key: str) -> None:
+    def count(self, key: str, values_per_user: int = 1) -> None:
         """How many users drew each value (``tally``), where the key decides the draws."""
 
-        def count() -> SqlTally:
-            return SqlTally(self._session, _counted(self._rows, key))
+        def count() -> tuple[SqlTally, int]:
+            tally = SqlTally(self._session, _counted(self._rows, key, values_per_user))
+            if values_per_user == 1:
+                return tally, sum(n * size for n, size in tally.sizes().items())
+            return tally, int(self._session.value(f"SELECT count(DISTINCT person) FROM ({_whole(self._rows)})"))
 
         try:
-            self.tally = count() if self._given is None else self._given.read(count)
+            self.tally, self.n_users = count() if self._given is None else self._given.read(count)
         except DatabaseError as error:
             if self._damaged is None:  # text has passed the gate
                 raise
             raise InputError(self._damaged, "this Parquet file, or another of the table, is damaged") from error
-        self.n_users = sum(n * size for n, size in self.tally.sizes().items())
 
     @property
     def summary(self) -> InputSummary:
@@ -174,12 +180,14 @@ def select_values(
     delimiter: str | None = None,
     quoted_line_feeds: bool = False,
     encoding: str = UTF_8,
+    neighbors: Neighbors = Neighbors.REPLACE_ONE,
+    values_per_user: int = 1,
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
     randomness: Randomness | None = None,
 ) -> HeavyValues:
-    """The values that enough users have, with noisy counts; (ε, δ)-private under replace-one.
+    """The values that enough users have, with noisy counts; (ε, δ)-private.
 
     Nothing keeps account of what this spends: ``Session.select_values`` does.
 
@@ -192,6 +200,9 @@ def select_values(
         delimiter: between the fields of CSV or TSV, as for ``read_log``
         quoted_line_feeds: of CSV, as for ``read_log``
         encoding: of text files, as for ``read_log``
+        neighbors: whether δ and ε bound what replacing a user may change, so that the number of users is public, or
+            adding and removing one, which takes less noise at the same ε and promises about half as much
+        values_per_user: how many different values of a user count, up to 100; more of them take more noise
         memory: limit of the database; the rest goes to ``temp_directory``
         threads: of the database; None: one for each core
         temp_directory: where the database spills; None: the system's
@@ -208,7 +219,9 @@ def select_values(
         "encoding": encoding,
     }
     reading |= {"memory": memory, "threads": threads, "temp_directory": temp_directory}
-    selection = Selection.of(paths, budget, user=user, value=value, **reading)
+    selection = Selection.of(
+        paths, budget, user=user, value=value, neighbors=neighbors, values_per_user=values_per_user, **reading
+    )
     with selection.read(source) as table:
         return selection.draw(table, source)
 
@@ -220,44 +233,54 @@ class Selection:
     table: ReadOptions
     """as for a log, with columns called ``user`` and ``value``"""
     budget: Budget
+    neighbors: Neighbors = Neighbors.REPLACE_ONE
+    values_per_user: int = 1
 
     @classmethod
     def of(
-        cls, table: LogInput, budget: Budget, *, user: str = "user", value: str = "value", **reading: Any
+        cls,
+        table: LogInput,
+        budget: Budget,
+        *,
+        user: str = "user",
+        value: str = "value",
+        neighbors: Neighbors = Neighbors.REPLACE_ONE,
+        values_per_user: int = 1,
+        **reading: Any,
     ) -> Selection:
         """From the arguments of ``select_values``."""
-        return cls(ReadOptions(table, columns={"user": user, "value": value}, **reading), budget)
+        options = ReadOptions(table, columns={"user": user, "value": value}, **reading)
+        return cls(options, budget, neighbors, values_per_user)
 
     def __post_init__(self) -> None:
-        check_epsilon(self.budget)
         _ = self.design  # a budget without a threshold is refused before anything is read or paid
 
     @property
     def cost(self) -> Cost:
-        return Cost(self.budget, Neighbors.REPLACE_ONE, "selection of values")
+        return Cost(self.budget, self.neighbors, "selection of values")
 
     @cached_property
-    def design(self) -> CuratorDesign:
-        """Threshold and noise, which follow from the budget alone."""
-        return CuratorDesign.of(self.budget)
+    def design(self) -> SelectionDesign:
+        """Threshold and noise, which follow from the parameters alone."""
+        return SelectionDesign.of(self.budget, self.neighbors, values_per_user=self.values_per_user)
 
     @contextmanager
     def read(self, source: Randomness) -> Iterator[ValueTable]:
         """How many users drew each value. No noise is drawn, so that what cannot be read costs nothing."""
         key = b64encode(source.take(15)).decode()
         with ValueTable(self.table) as table:
-            table.count(key)
+            table.count(key, self.values_per_user)
             yield table
 
     def draw(self, table: ValueTable, source: Randomness) -> HeavyValues:
         """The values whose noisy counts reach the threshold."""
-        passed = noisy_counts(table.tally, self.design.threshold, randomness=source)
+        passed = noisy_counts(table.tally, self.design, randomness=source)
         counts = {str(record.query): n for record, n in passed.items()}
         ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
         return HeavyValues(
             {one: counts[one] for one in ordered},
-            self.design.threshold.integer,
-            selection_guarantee(self.budget, self.design, source),
+            self.design,
+            selection_guarantee(self.design, source),
         )
 
 
@@ -289,14 +312,15 @@ def run_selection(
         """What can go wrong with the input does so here, before anything is paid."""
         on_step("reading")
         with selection.read(source) as table:
-            refuse_large_delta(selection.budget, table.n_users, allowed=allow_large_delta)
+            if selection.neighbors is Neighbors.REPLACE_ONE:  # elsewhere a refusal would tell of the number of users
+                refuse_large_delta(selection.budget, table.n_users, allowed=allow_large_delta)
             yield table
 
     def make(table: ValueTable) -> tuple[SavedRelease, Files]:
         on_step("selecting")
         heavy = selection.draw(table, source)
         files = encode_values(
-            heavy.counts, heavy.guarantee, threshold=heavy.threshold, created=created or now(), table=table.decided
+            heavy.counts, heavy.guarantee, design=heavy.design, created=created or now(), table=table.decided
         )
         return SavedRelease.of_files(files), files
 
@@ -319,11 +343,13 @@ def value_columns(named: Mapping[str, str]) -> ColumnMap:
     return ColumnMap({roles[name]: column for name, column in named.items() if column != name}, values=True)
 
 
-def value_tally(session: DuckDBSession, files: Sequence[LogFile], user: str, value: str, key: str) -> SqlTally:
+def value_tally(
+    session: DuckDBSession, files: Sequence[LogFile], user: str, value: str, key: str, values_per_user: int = 1
+) -> SqlTally:
     """How many users of Parquet files drew each value, where the key decides the draws."""
     columns = value_columns({"user": user, "value": value})
     sources = _sources(session, files, ReadOptions(files, format="parquet"), columns)
-    return SqlTally(session, _counted(_rows_of_parquet(session, sources), key))
+    return SqlTally(session, _counted(_rows_of_parquet(session, sources), key, values_per_user))
 
 
 def _sources(
@@ -349,13 +375,22 @@ def _rows(layout: Columns, table: str) -> str:
     return f"SELECT {person}::VARCHAR AS person, {held}::VARCHAR AS held FROM {table}"
 
 
-def _counted(rows: str, key: str) -> str:
+def _counted(rows: str, key: str, values_per_user: int) -> str:
     """SELECT of each value that some user drew, with its users.
 
     The hash reaches over the user too, so that users do not prefer the same values. A key of 20 letters leaves room for
     the rest in one block of MD5; without its last bit the number is one whose smallest DuckDB finds twice as fast.
     """
     score = f"(md5_number({quoted(key)} || person || chr(31) || held) >> 1)::HUGEINT"
-    whole = f"SELECT * FROM ({rows}) WHERE held IS NOT NULL AND person IS NOT NULL"
-    drawn = f"SELECT arg_min(held, {score}) AS held FROM ({whole}) GROUP BY person"
+    if values_per_user == 1:
+        drawn = f"SELECT arg_min(held, {score}) AS held FROM ({_whole(rows)}) GROUP BY person"
+    else:
+        different = f"SELECT DISTINCT person, held FROM ({_whole(rows)})"
+        chosen = f"SELECT arg_min(held, {score}, {values_per_user}) AS drawn FROM ({different}) GROUP BY person"
+        drawn = f"SELECT unnest(drawn) AS held FROM ({chosen})"
     return f"SELECT held AS query, NULL::VARCHAR AS url, count(*) AS n FROM ({drawn}) GROUP BY held"
+
+
+def _whole(rows: str) -> str:
+    """SELECT of the rows that have a user and a value."""
+    return f"SELECT * FROM ({rows}) WHERE held IS NOT NULL AND person IS NOT NULL"

@@ -19,10 +19,11 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.outlet import Where
 from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget, Guarantee, StatedGuarantee, TrustModel
+from searchblend.core.privacy import Budget, Guarantee, Neighbors, StatedGuarantee, TrustModel
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.silent import SILENT
 from searchblend.core.statement import Statement
+from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.releases.saved_release import SavedRelease, folder_and_statement
 from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
 from searchblend.wire.click_graph_files import read_click_graph
@@ -108,22 +109,32 @@ def _promise(statement: Statement) -> Iterator[Check]:
 
 
 def _selection(statement: Statement) -> Iterator[Check]:
-    """Noise and threshold of a selection follow from ε and δ alone."""
+    """Noise and threshold of a selection follow from the parameters and the neighbouring relation alone."""
     checks = list(_promise(statement))
     yield from checks
     if any(check.name == "parameters" for check in checks):
         return
-    budget = Budget(statement.parameters["epsilon"], statement.parameters["delta"])
     try:
-        design = CuratorDesign.of(budget)
+        design = _selection_design(statement)
     except InvalidParameter as error:
         yield Check("parameters", False, str(error))
         return
-    detail = f"noise and threshold need δ = {design.delta:.3g} at ε = {budget.epsilon:g}"
-    yield Check("δ computed again", design.delta <= budget.delta, detail)
-    same = statement.parameters.get("integer_threshold") == design.threshold.integer
+    detail = f"noise and threshold need δ = {design.delta:.3g} at ε = {design.budget.epsilon:g}"
+    yield Check("δ computed again", design.delta <= design.budget.delta, detail)
+    same = statement.parameters.get("integer_threshold") == design.integer
     detail = "as stated" if same else "differs from the one that the parameters give"
     yield Check("threshold", same, detail)
+
+
+def _selection_design(statement: Statement) -> SelectionDesign:
+    """As the parameters give it; statements of earlier versions name no number of values, which was one."""
+    parameters, guarantee = statement.parameters, statement.guarantee
+    try:
+        neighbors = Neighbors.REPLACE_ONE if guarantee is None else Neighbors(guarantee.neighbors)
+    except ValueError:
+        raise InvalidParameter("neighbors", "expected a relation of this version") from None
+    budget, most = Budget(parameters["epsilon"], parameters["delta"]), parameters.get("values_per_user", 1)
+    return SelectionDesign.of(budget, neighbors, values_per_user=most)
 
 
 def budget_checks(statement: Statement) -> Iterator[Check]:
@@ -210,10 +221,9 @@ def _promises(release: SavedRelease) -> Iterator[Guarantee]:
     """What the parameters give; a statement does not say whether its list was wide, so either may be meant."""
     parameters = release.statement.parameters
     if release.statement.kind == VALUES_KIND:
-        budget = Budget(parameters["epsilon"], parameters["delta"])
-        design = CuratorDesign.of(budget)
-        if parameters["integer_threshold"] == design.threshold.integer:
-            yield selection_guarantee(budget, design, SystemRandomness())
+        design = _selection_design(release.statement)
+        if parameters["integer_threshold"] == design.integer:
+            yield selection_guarantee(design, SystemRandomness())
         return
     params, trust = _params(parameters), TrustModel(release.guarantee.groups[-1].trust)
     if release.statement.method == "paper":

@@ -25,13 +25,12 @@ from searchblend.accounting.client_spends import randomized_response_spend
 from searchblend.accounting.spend import Spend
 from searchblend.core.documents import Between, OneOf, Strict, decode
 from searchblend.core.errors import InputError, InvalidParameter
-from searchblend.core.privacy import Neighbors
+from searchblend.core.privacy import NEIGHBORS, Neighbors
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_book import Entry
 from searchblend.store.ledger_windows import ALL_TIME
 
 MOST_RELEASES: Final = 10_000
-_NEIGHBORS: Final = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE_ONE}
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,10 @@ class _PlannedRelease(_People):
     delta: float = 0.0
     times: Annotated[int, Between(1, MOST_RELEASES)] = 1
     values: int | None = None
-    neighbors: Annotated[str, OneOf(tuple(_NEIGHBORS))] = "replace-one"
+    neighbors: Annotated[str, OneOf(tuple(NEIGHBORS))] = "replace-one"
 
     def spend(self, name: str, where: str) -> Spend:
-        relation = _NEIGHBORS[self.neighbors]
+        relation = NEIGHBORS[self.neighbors]
         if self.values is None:
             return Spend(float(self.epsilon), float(self.delta), relation, name)
         if self.delta or relation is not Neighbors.REPLACE_ONE:

@@ -7,26 +7,29 @@ from typing import Final
 
 from searchblend.core.csv_cells import write_csv
 from searchblend.core.documents import JsonObject
-from searchblend.core.privacy import Guarantee
+from searchblend.core.privacy import Guarantee, Neighbors
+from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.wire.release import STATEMENT, encode_statement, json_file, log_caveats, make_statement
 
 VALUES_KIND: Final = "values"
 """``release.kind`` of the statement"""
 VALUES: Final = "values.csv"
-_PUBLIC: Final = (
-    "the number of users: neighbouring inputs differ in what one user holds, not in who takes part",
-    "all parameters and the threshold",
-)
+_PUBLIC: Final = "all parameters and the threshold"
+_PUBLIC_SIZE: Final = "the number of users: neighbouring inputs differ in what one user holds, not in who takes part"
 _CAVEATS: Final = (
     "The curator held the raw table: only what is released is private.",
-    "One value of each user was counted, drawn among their different ones.",
     "The unit is one user id; a person with two ids is protected once per id.",
     "Every further release about the same people adds to their ε and δ.",
 )
 
 
 def encode_values(
-    counts: Mapping[str, int], guarantee: Guarantee, *, threshold: int, created: str, table: JsonObject | None = None
+    counts: Mapping[str, int],
+    guarantee: Guarantee,
+    *,
+    design: SelectionDesign,
+    created: str,
+    table: JsonObject | None = None,
 ) -> dict[str, bytes]:
     """``values.csv``, the largest count first, and ``statement.json``.
 
@@ -37,17 +40,18 @@ def encode_values(
     parameters: JsonObject = {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
-        "integer_threshold": threshold,
+        "integer_threshold": design.integer,
+        "values_per_user": design.values_per_user,
         **({} if table is None else {"table": dict(table)}),
     }
     statement = make_statement(
         files,
         kind=VALUES_KIND,
-        method="stability histogram",
+        method=design.method,
         created=created,
         parameters=parameters,
         guarantee=guarantee.stated(),
-        public=_PUBLIC,
-        caveats=[*_CAVEATS, *log_caveats(table or {})],
+        public=(_PUBLIC_SIZE, _PUBLIC) if design.neighbors is Neighbors.REPLACE_ONE else (_PUBLIC,),
+        caveats=[f"What was counted: {design.contribution}.", *_CAVEATS, *log_caveats(table or {})],
     )
     return {**files, STATEMENT: json_file(encode_statement(statement))}

@@ -9,8 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from searchblend import Budget, read_release, select_values
+from searchblend import Budget, read_release, select_values, verify_release
 from searchblend.cli.main import main
+from searchblend.core.privacy import NEIGHBORS
 from searchblend.releases.make_release import REMEMBERED
 
 ROWS = [*((f"u{i}", "Green tea") for i in range(400)), ("w", "my own blend")]
@@ -57,6 +58,51 @@ def test_lines_that_cannot_be_read_are_left_out_alone(table, capsys):
     said = capsys.readouterr().err
     for reason in ("bad_quotes: 1", "too_few_fields: 1", "too_many_fields: 1", "invalid_utf8: 1"):
         assert f"{reason} (first: {table}:4" in said
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_relation_and_number_of_values_are_stated_and_verified(table, relation, capsys):
+    out = table.parent / "out"
+    assert main(command(table, "--neighbors", relation, "--values-per-user", 3, "--json")) == 0
+    statement = json.loads(capsys.readouterr().out)["statement"]
+    assert statement["guarantee"]["neighbors"] == NEIGHBORS[relation].value
+    assert statement["parameters"]["values_per_user"] == 3
+    assert any("up to 3 different values of each user" in caveat for caveat in statement["caveats"])
+    assert any("number of users" in fact for fact in statement["public"]) == (relation == "replace-one")
+    assert all(check.holds for check in verify_release(out))
+
+
+def test_a_statement_with_another_relation_or_number_of_values_is_refused(table):
+    out = table.parent / "out"
+    assert main(command(table, "--neighbors", "add-remove", "--values-per-user", 3)) == 0
+    honest = (out / "statement.json").read_text()
+    relations = [NEIGHBORS[name].value for name in ("add-remove", "replace-one")]
+    for old, new in ((relations[0], relations[1]), ('"values_per_user": 3', '"values_per_user": 1')):
+        assert old in honest
+        (out / "statement.json").write_text(honest.replace(old, new))
+        assert not all(check.holds for check in verify_release(out))
+
+
+@pytest.mark.parametrize("most", ["0", "101", "1.5", "many"])
+def test_a_number_of_values_outside_the_range_is_refused_before_anything_is_written(table, most, capsys):
+    try:
+        code = main(command(table, "--values-per-user", most))
+    except SystemExit as misuse:  # what the parser itself refuses
+        code = misuse.code
+    assert code == 2
+    assert "values" in capsys.readouterr().err
+    assert not (table.parent / "out").exists()
+
+
+def test_a_dry_run_says_what_the_relation_costs(table, capsys):
+    thresholds = []
+    for relation in ("replace-one", "add-remove"):
+        options = ["--dry-run", "--json", "--neighbors", relation, "--values-per-user", "5"]
+        assert main(["select", str(table), *options]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["neighbors"] == NEIGHBORS[relation].value
+        thresholds.append(document["threshold"])
+    assert thresholds[0] > thresholds[1]
 
 
 def test_a_selection_is_a_release(table, capsys):

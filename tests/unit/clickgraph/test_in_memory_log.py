@@ -56,6 +56,12 @@ def test_weights_share_one_norm():
     assert of(log.weighted_searches(2, 100, ["a"])) == {"b": 70, "c": 70}
 
 
+def test_weights_of_some_queries_share_one_norm_after_the_limit():
+    log = InMemoryClickLog([ONE, [Search("a")]])
+    assert log.weighted_searches_of(["a", "c", "nobody"], 3, 100) == {"a": 70 + 100, "c": 70, "nobody": 0}
+    assert log.weighted_searches_of(["b", "c"], 2, 100) == {"b": 100, "c": 0}
+
+
 def test_clicks_of_first_searches():
     """The first three searches: a u1, a u1 u2, b u2 u1."""
     log = InMemoryClickLog([ONE])

@@ -163,7 +163,7 @@ def test_clicks_on_suggestions_lead_from_query_to_query():
     assert release.reformulations[0].count == pytest.approx(N, abs=60)
 
 
-@pytest.mark.parametrize("algorithm", ["gaussian", "kkmn2009", "weighted_gaussian", "dp_sips"])
+@pytest.mark.parametrize("algorithm", ["gaussian", "kkmn2009", "weighted_gaussian", "dp_sips", "adaptive_gaussian"])
 def test_nothing_that_one_person_has_comes_out(algorithm):
     for seed in range(3):
         release, _ = run(seed, algorithm=algorithm, urls="private", reformulations="typed")

@@ -24,7 +24,7 @@ def test_defaults_are_those_of_the_algorithm():
     paper = ClickGraphParams(BUDGET, algorithm="kkmn2009")
     assert (paper.count_unit, paper.accounting, paper.query_noise) == ("impressions", "paper", "fresh")
     assert ClickGraphParams(BUDGET, algorithm="kkmn2009", count_unit="users").accounting == "exact"
-    for algorithm in ("weighted_gaussian", "dp_sips"):
+    for algorithm in ("weighted_gaussian", "dp_sips", "adaptive_gaussian"):
         assert ClickGraphParams(BUDGET, algorithm=algorithm).query_noise == "fresh"
 
 

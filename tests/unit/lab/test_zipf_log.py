@@ -50,6 +50,13 @@ def test_weighted_searches(both, without):
         )
 
 
+def test_weights_of_listed_queries(both):
+    made, listed = both
+    some = ["query 1", "query 3", "query 40", "no such"]
+    for first, units in ((1, 100), (5, 100), (20, 1000)):
+        assert made.weighted_searches_of(some, first, units) == listed.weighted_searches_of(some, first, units)
+
+
 def test_counts_of_listed_queries(both):
     made, _ = both
     tally = made.searches(Cap(3))

@@ -32,6 +32,7 @@ def same(mine, theirs) -> None:
     for cap in CAPS:
         assert counts_of(mine.searches(cap)) == counts_of(theirs.searches(cap))
         assert mine.searches_of(LISTED, cap) == theirs.searches_of(LISTED, cap)
+        assert mine.weighted_searches_of(LISTED, cap.first, 100) == theirs.weighted_searches_of(LISTED, cap.first, 100)
     for first, units, without in [(1, 100, []), (3, 100, ["google"]), (50, 7, LISTED), (50, 1000, [])]:
         assert counts_of(mine.weighted_searches(first, units, without)) == counts_of(
             theirs.weighted_searches(first, units, without)

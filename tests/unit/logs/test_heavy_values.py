@@ -11,10 +11,9 @@ import pytest
 from scipy import stats
 
 from searchblend import Budget, InputError, InvalidColumns, InvalidParameter, Neighbors, select_values
-from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.logs.duckdb.session import DuckDBSession
 from searchblend.logs.formats.files import expand
-from searchblend.releases.select_values import value_tally
+from searchblend.releases.select_values import Selection, run_selection, value_tally
 from searchblend.synthetic.seeded import SeededRandomness
 
 BUDGET = Budget(4.0, 1e-5)
@@ -29,9 +28,9 @@ def write(path, rows, types="user VARCHAR, value VARCHAR"):
     return path
 
 
-def drawn(path, key):
+def drawn(path, key, most=1):
     with closing(DuckDBSession(None, None, None)) as session:
-        tally = value_tally(session, expand(path), "user", "value", key)
+        tally = value_tally(session, expand(path), "user", "value", key, most)
         return Counter({record.query: n for n, records in tally.at_least(1).items() for record in records})
 
 
@@ -56,6 +55,61 @@ def test_a_user_counts_once_whatever_they_did(tmp_path):
     assert drawn(write(tmp_path / "rows.parquet", rows), "key").total() == 1
 
 
+def test_up_to_a_stated_number_of_different_values_of_a_user_count(tmp_path):
+    rows = [("one", f"v{i % 5}") for i in range(50)] + [("two", "v0"), ("two", "v0")]
+    path = write(tmp_path / "rows.parquet", rows)
+    assert drawn(path, "key", 3).total() == 3 + 1
+    assert drawn(path, "key", 100) == {"v0": 2, "v1": 1, "v2": 1, "v3": 1, "v4": 1}
+
+
+def test_each_set_of_a_users_values_is_as_likely(tmp_path):
+    rows = [(f"u{i}", value) for i in range(3000) for value in ["a", "a", "a", "b", "c"]]
+    counts = drawn(write(tmp_path / "rows.parquet", rows), "key", 2)
+    assert counts.total() == 6000
+    assert stats.chisquare([3000 - counts[value] for value in "abc"]).pvalue > 1e-6  # whom each user left out
+
+
+def test_one_user_moves_as_many_counts_as_stated_and_nothing_else(tmp_path):
+    """All rows of one user are replaced: the same key draws for all others as before."""
+    others = [(f"u{i}", f"v{(i * j) % 11}") for i in range(40) for j in range(1, 8)]
+    before, after, without = (
+        drawn(write(tmp_path / f"{name}.parquet", others + [("x", value) for value in held]), "key", 3)
+        for name, held in (("before", [f"v{i}" for i in range(9)]), ("after", ["w", "v1", "v1", "z"]), ("without", []))
+    )
+    for other, most in ((before, 3), (after, 3)):
+        moved = {value: other[value] - without[value] for value in {*other, *without} if other[value] != without[value]}
+        assert len(moved) <= most
+        assert set(moved.values()) <= {1}
+
+
+def test_users_are_counted_once_however_many_of_their_values_count(tmp_path):
+    path = write(tmp_path / "rows.parquet", [(f"u{i}", f"v{j}") for i in range(300) for j in range(4)])
+    with pytest.raises(InvalidParameter, match=r"not below 1/users = 0\.0033"):
+        run_selection(Selection.of(path, Budget(4.0, 0.01), values_per_user=4))
+    released = run_selection(Selection.of(path, Budget(4.0, 0.003), values_per_user=4)).released
+    assert set(released.columns()["value"]) == {"v0", "v1", "v2", "v3"}
+
+
+def test_under_adding_and_removing_no_refusal_depends_on_how_many_users_there_are(tmp_path):
+    path = write(tmp_path / "rows.parquet", [(f"u{i}", "a") for i in range(300)])
+    selection = Selection.of(path, Budget(4.0, 0.01), neighbors=Neighbors.ADD_REMOVE_ONE)
+    assert run_selection(selection).released.columns()["value"] == ["a"]
+
+
+def test_the_relation_is_stated_and_decides_the_threshold(tmp_path):
+    path = write(tmp_path / "rows.parquet", [(f"u{i}", "a") for i in range(300)])
+    for relation, threshold in ((Neighbors.REPLACE_ONE, 7), (Neighbors.ADD_REMOVE_ONE, 4)):
+        found = select_values(path, BUDGET, neighbors=relation)
+        assert (found.guarantee.neighbors, found.threshold, found.guarantee.holds) == (relation, threshold, True)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tables_in_memory_give_several_values_of_each_user(stream):
+    columns = {"user": np.array([f"u{i}" for i in range(300)] * 2), "value": np.array(["a"] * 300 + ["b"] * 300)}
+    given = duckdb.sql("SELECT * FROM columns").to_arrow_reader() if stream else columns
+    assert set(select_values(given, Budget(4.0, 1e-9), values_per_user=2).counts) == {"a", "b"}
+
+
 def test_each_different_value_of_a_user_is_as_likely_and_users_choose_alone(tmp_path):
     rows = [(f"u{i}", value) for i in range(3000) for value in ["a", "a", "a", "b", "c"]]
     counts = drawn(write(tmp_path / "rows.parquet", rows), "key")
@@ -75,7 +129,7 @@ def test_published_counts_have_the_noise_of_the_design(tmp_path):
     budget, n, values = Budget(2.0, 0.01), 4, 12_000
     rows = [(f"u{value}-{i}", f"v{value}") for value in range(values) for i in range(n)]
     found = select_values(write(tmp_path / "rows.parquet", rows), budget)
-    a, cut = CuratorDesign.of(budget).threshold.noise.decay, found.threshold + 6
+    a, cut = found.design.noise.decay, found.threshold + 6
     seen = Counter(min(count, cut) for count in found.counts.values())
     observed = [*(seen[count] for count in range(found.threshold, cut + 1)), values - len(found.counts)]
 

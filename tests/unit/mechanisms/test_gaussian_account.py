@@ -229,6 +229,7 @@ def test_weights_have_norm_one_at_most():
         {"urls": "private", "reformulations": "typed"},
         {"algorithm": "weighted_gaussian"},
         {"algorithm": "dp_sips", "max_queries_per_user": 10},
+        {"algorithm": "adaptive_gaussian"},
     ],
 )
 @pytest.mark.parametrize(("epsilon", "delta"), [(LN10, 1e-5), (1.0, 1e-6), (6.0, 1e-8)])

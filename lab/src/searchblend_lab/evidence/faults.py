@@ -31,6 +31,7 @@ from searchblend.mechanisms.rounded_gaussian import on_sigma_grid
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.mechanisms.tally import InMemoryTally
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, noisy_counts, printed_threshold
+from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.releases import select_values as heavy_values
 from searchblend_lab.evidence import (
     programs,
@@ -270,12 +271,12 @@ def counts_without_noise() -> AbstractContextManager[object]:
 
 def every_row_counts() -> AbstractContextManager[object]:
     counted = "SELECT held AS query, NULL::VARCHAR AS url, count(*) AS n FROM ({rows}) GROUP BY held"
-    return patch.object(heavy_values, "_counted", lambda rows, key: counted.format(rows=rows))
+    return patch.object(heavy_values, "_counted", lambda rows, key, values_per_user: counted.format(rows=rows))
 
 
 def low_value_threshold() -> AbstractContextManager[object]:
-    def lower(tally: Any, threshold: Threshold, **options: Any) -> Any:
-        return noisy_counts(tally, replace(threshold, integer=threshold.integer - 1), **options)
+    def lower(tally: Any, design: SelectionDesign, **options: Any) -> Any:
+        return noisy_counts(tally, replace(design, integer=design.integer - 1), **options)
 
     return patch.object(heavy_values, "noisy_counts", lower)
 

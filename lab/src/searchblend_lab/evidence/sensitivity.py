@@ -217,6 +217,10 @@ _POLICIES: Final[Mapping[str, tuple[Callable[[], Bound], Callable[[ClickLog], Co
         lambda: Bound(100, math.inf, 100),
         lambda log: counted(log.weighted_searches(3, 100, ["e"])),
     ),
+    "weights of queries in the running": (
+        lambda: Bound(100, math.inf, 100),
+        lambda log: dict(log.weighted_searches_of(_QUERIES[:4], 3, 100)),
+    ),
     "counts of published queries": (
         lambda: Bound(1, 2, math.sqrt(2)),
         lambda log: dict(log.searches_of(_QUERIES[:4], Cap(2))),

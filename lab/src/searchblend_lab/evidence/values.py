@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -11,10 +12,10 @@ from typing import Final
 
 import duckdb
 
-from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness, uniform_below
 from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.releases.select_values import select_values, value_tally
 from searchblend_lab.evidence.boundaries import alone, judge_boundary
 from searchblend_lab.evidence.evidence import REPLACE_ONE, Claim, Effort, Finding
@@ -52,12 +53,12 @@ def _world(path: Path, x: int, y: int) -> Sampler:
 
 def boundary(effort: Effort) -> list[Finding]:
     """Thousands of values that one user alone has: how often one is named is the δ of the selection."""
-    n, threshold = effort.draws // 5, CuratorDesign.of(LOOSE).threshold
+    n, design = effort.draws // 5, SelectionDesign.of(LOOSE)
     with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
         path = Path(folder, "rows.parquet")
         _write(path, [[f"v{i}"] for i in range(n)])
         named = len(select_values(path, LOOSE).counts)
-    rate = alone(threshold.noise.decay, threshold.integer, 1)
+    rate = alone(math.exp(-1 / design.noise.scale), design.integer, 1)
     return [judge_boundary("selected values: those of one user", named, n, rate, Claim.of(LOOSE, REPLACE_ONE), effort)]
 
 

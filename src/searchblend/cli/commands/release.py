@@ -70,7 +70,7 @@ examples:
   searchblend release review release/ --terms adult.txt       a list of your own, one term a line
   searchblend release review release/ --top 500 --abandoned-below 0.05 --json
 """
-ALGORITHMS = ("gaussian", "kkmn2009", "weighted_gaussian", "dp_sips")
+ALGORITHMS = ("gaussian", "kkmn2009", "weighted_gaussian", "dp_sips", "adaptive_gaussian")
 PRESETS = ("select-heavy", "even", "counts-heavy")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from searchblend.cli.arguments import add_budget
+from searchblend.cli.arguments import add_budget, positive_int
 from searchblend.cli.log_options import (
     add_output,
     add_release_options,
@@ -20,7 +20,8 @@ from searchblend.cli.log_options import (
     warn_about_input,
 )
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, step_progress
-from searchblend.core.privacy import Budget
+from searchblend.core.params import MOST_VALUES_PER_USER
+from searchblend.core.privacy import NEIGHBORS, Budget
 
 if TYPE_CHECKING:
     from searchblend.releases.saved_release import SavedRelease
@@ -41,6 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_output(parser, needed="needed but for --dry-run", page=False)
     add_budget(parser)
+    parser.add_argument(
+        "--neighbors",
+        choices=sorted(NEIGHBORS),
+        default="replace-one",
+        help="what may change between two inputs: one user's values, or whether one user is there (replace-one)",
+    )
+    parser.add_argument(
+        "--values-per-user",
+        type=positive_int,
+        default=1,
+        metavar="N",
+        help=f"how many different values of a user count, up to {MOST_VALUES_PER_USER} (1)",
+    )
     parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
     add_release_options(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what would be promised; read nothing")
@@ -51,7 +65,8 @@ def run(options: argparse.Namespace) -> None:
     from searchblend.releases.make_release import now
     from searchblend.releases.select_values import Selection, run_selection
 
-    selection, created = Selection(read_options(options), Budget(options.epsilon, options.delta)), now()
+    budget, neighbors = Budget(options.epsilon, options.delta), NEIGHBORS[options.neighbors]
+    selection, created = Selection(read_options(options), budget, neighbors, options.values_per_user), now()
     if options.dry_run:
         _show_dry_run(selection, as_json=options.json)
         return
@@ -91,11 +106,14 @@ def _show(released: SavedRelease, folder: Path, *, as_json: bool) -> None:
 
 def _show_dry_run(selection: Selection, *, as_json: bool) -> None:
     """From how many users on a value is named; no file is opened."""
-    budget, threshold = selection.budget, selection.design.threshold.integer
+    budget, design = selection.budget, selection.design
     if as_json:
-        print_json({"epsilon": budget.epsilon, "delta": budget.delta, "threshold": threshold})
+        figures = {"threshold": design.integer, "noise_scale": design.noise.scale, "method": design.method}
+        print_json({"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": design.neighbors.value, **figures})
         return
+    values = "One value of each user is" if design.values_per_user == 1 else f"Up to {design.values_per_user} are"
     print_line(
         f"ε = {budget.epsilon:g}, δ = {budget.delta:g} for each user; nothing was read.\n"
-        f"One value of each user is drawn; named are values that about {threshold} users or more drew."
+        f"{values} drawn; named are values that about {design.integer} users or more drew. "
+        f"Neighbours: {design.neighbors.value}."
     )

@@ -58,6 +58,11 @@ class ClickLog(Protocol):
         """
         ...
 
+    def weighted_searches_of(self, queries: Sequence[str], first: int, units: int) -> Mapping[str, int]:
+        """Integer weights of these queries: of a user's first ``first`` different ones s are among them, and each of
+        those gets floor(units/√s)."""
+        ...
+
     def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
         """The count of each of these queries; other searches are left out first, and the cap applies to the rest.
 
@@ -122,6 +127,14 @@ class InMemoryClickLog:
             for record in mine:
                 totals[record] += weight(units, len(mine))
         return _tally_of_counts({record: total for record, total in totals.items() if total})
+
+    def weighted_searches_of(self, queries: Sequence[str], first: int, units: int) -> dict[str, int]:
+        totals = dict.fromkeys(queries, 0)
+        for user in self._users:
+            mine = [query for query in _limited((s.query for s in user), Cap(first)) if query in totals]
+            for query in mine:
+                totals[query] += weight(units, len(mine))
+        return totals
 
     def searches_of(self, queries: Sequence[str], cap: Cap) -> dict[str, int]:
         wanted = set(queries)

@@ -127,7 +127,7 @@ def step_plans(params: ClickGraphParams) -> list[StepPlan]:
     """Which steps there are, in order, and their shares; the shares of steps that are left out go to the others."""
     shares, distinct, fresh = params.shares, params.distinct, params.query_noise == "fresh"
     later = LATER_THRESHOLD_SHARE * params.budget.delta
-    weighted = params.algorithm in ("weighted_gaussian", "dp_sips")
+    weighted = params.algorithm in ("weighted_gaussian", "dp_sips", "adaptive_gaussian")
     plans = [
         StepPlan(
             SELECT,
@@ -135,6 +135,7 @@ def step_plans(params: ClickGraphParams) -> list[StepPlan]:
             Fraction(shares.select) + (0 if fresh else Fraction(shares.counts)),
             weighted=weighted,
             rounds=params.algorithm == "dp_sips",
+            adaptive=params.algorithm == "adaptive_gaussian",
         )
     ]
     if fresh:

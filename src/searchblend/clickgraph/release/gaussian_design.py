@@ -5,7 +5,8 @@ little more noise leaves more δ to the thresholds. proofs/gaussian_threshold.md
 
 DP-SIPS (Swanberg, Desfontaines, Haney 2023) selects by weight in rounds, what is published left out of the next: a
 cheap first round finds the head, users then weigh only what is not found yet. Three rounds with 1/13, 3/13 and 9/13 of
-μ² and of the thresholds' δ. proofs/dp_sips.md
+μ² and of the thresholds' δ. proofs/dp_sips.md. Adaptive selection has two rounds in one step
+(``adaptive_selection.py``).
 """
 
 from __future__ import annotations
@@ -14,8 +15,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
+from searchblend.clickgraph.release.adaptive_selection import (
+    FirstRound,
+    OwnQueries,
+    reach_of_two_rounds,
+    sampler_distance,
+    two_rounds,
+)
 from searchblend.clickgraph.release.step import StepDesign, StepPlan
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
@@ -48,8 +57,17 @@ class _Sized:
     sigma: Fraction
     units: int
     threshold: int | None = None
+    first_round: FirstRound | None = None
+
+    @cached_property
+    def _own(self) -> OwnQueries:
+        assert self.first_round is not None
+        return OwnQueries(self.plan.cap.first, self.first_round, float(self.sigma), self.units)
 
     def reach(self, threshold: int | None) -> Reach:
+        if self.first_round is not None:
+            named = 0.0 if threshold is None else self._own.named(threshold)
+            return reach_of_two_rounds(self.first_round, self.units, float(self.sigma), named)
         return reach(self.plan.cap.first, self.units, float(self.sigma), threshold)
 
 
@@ -57,6 +75,8 @@ def gaussian_steps(plans: Sequence[StepPlan], budget: Budget) -> list[StepDesign
     """All steps, in the order in which they are run; a selection in one step takes what δ the others leave."""
     if plans[0].rounds:
         plans = in_rounds(plans, budget.delta)
+    elif plans[0].adaptive:
+        plans = [replace(plans[0], delta=THRESHOLD_SHARE * _left(plans, budget.delta)), *plans[1:]]
     ceiling = largest_mu(budget.epsilon, budget.delta)
     best: tuple[tuple[float, float], float, list[_Sized]] | None = None
     for factor in _COARSE:
@@ -91,6 +111,9 @@ def _at(plans: Sequence[StepPlan], mu: float, budget: Budget) -> list[_Sized] | 
 def _with_noise(plan: StepPlan, mu: float) -> _Sized:
     """σ = Δ/(μ√share) on the grid; weights are as fine as the noise table allows."""
     relative = 1 / (mu * math.sqrt(plan.share))
+    if plan.adaptive and plan.delta:
+        first_round, least, units = two_rounds(plan.cap.first, relative, plan.delta)
+        return _Sized(plan, least, units, first_round=first_round)
     units = units_for(relative, plan.cap.first) if plan.weighted else 1
     sigma = relative * (units if plan.weighted else math.sqrt(plan.cap.first))
     if sigma > LARGEST_SIGMA:
@@ -104,6 +127,7 @@ def _with_threshold(step: _Sized, allowed: float) -> _Sized:
 
 def _sampler_delta(sized: Sequence[_Sized], budget: Budget) -> float:
     draws = math.fsum(step.plan.cap.first * distance_bound(float(step.sigma)) for step in sized)
+    draws += math.fsum(sampler_distance(step.plan.cap.first, step.first_round) for step in sized if step.first_round)
     return (1 + math.exp(budget.epsilon)) * draws
 
 
@@ -140,13 +164,14 @@ def _step(step: _Sized, budget: Budget) -> StepDesign:
         threshold=step.threshold,
         units=step.units,
         mu=math.sqrt(float(reached.mu_squared.max())),
+        first_round=step.first_round,
     )
 
 
 def in_rounds(plans: Sequence[StepPlan], delta: float) -> list[StepPlan]:
     """The selection, which comes first, in rounds."""
     selection, *others = plans
-    left = delta - math.fsum(plan.delta for plan in others if plan.delta)
+    left = _left(plans, delta)
     rounds = [
         replace(
             selection,
@@ -159,7 +184,18 @@ def in_rounds(plans: Sequence[StepPlan], delta: float) -> list[StepPlan]:
     return [*rounds, *others]
 
 
+def _left(plans: Sequence[StepPlan], delta: float) -> float:
+    """Of δ, when the steps after the selection have theirs."""
+    return delta - math.fsum(plan.delta for plan in plans[1:] if plan.delta)
+
+
 def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
     """δ at this ε of all steps together, with ideal noise."""
-    first, *later = [reach(step.cap.first, step.units, step.noise.scale, step.threshold) for step in steps]
+    first, *later = map(_reach_of, steps)
     return total_delta(epsilon, first, *later)
+
+
+def _reach_of(step: StepDesign) -> Reach:
+    if step.first_round is not None:
+        return reach_of_two_rounds(step.first_round, step.units, step.noise.scale, step.delta)
+    return reach(step.cap.first, step.units, step.noise.scale, step.threshold)

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from searchblend.clickgraph.release.adaptive_selection import PARTS, FirstRound
 from searchblend.clickgraph.release.click_log import SUGGESTION, ClickLog
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import (
@@ -29,7 +30,7 @@ from searchblend.clickgraph.release.release import (
     treated_as_public,
 )
 from searchblend.clickgraph.release.reused_noise import ReusedNoise, corrected_counts
-from searchblend.clickgraph.release.step import StepDesign
+from searchblend.clickgraph.release.step import CountThreshold, StepDesign
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -152,8 +153,27 @@ def select_queries(log: ClickLog, design: ClickGraphDesign, *, randomness: Rando
     """
     chosen: dict[str, int] = {}
     for step in design.rounds:
+        if step.first_round is not None:
+            return _select_in_two_rounds(log, step, step.first_round, randomness)
         tally = _tally(log, step, list(chosen))
         chosen |= by_query(noisy_counts(tally, step.count_threshold, randomness=randomness))
+    return chosen, tally
+
+
+def _select_in_two_rounds(
+    log: ClickLog, step: StepDesign, first: FirstRound, randomness: Randomness
+) -> tuple[dict[str, int], Tally]:
+    """What is certain after the first round, and what both rounds together take over the threshold."""
+    tally = log.weighted_searches(step.cap.first, first.units, [])
+    running = by_query(noisy_counts(tally, CountThreshold(first.lower, first.noise), randomness=randomness))
+    chosen = {query: z for query, z in running.items() if z >= first.upper}
+    left = sorted(running.keys() - chosen.keys(), key=str.encode)
+    weights = log.weighted_searches_of(left, step.cap.first, step.units)
+    noise = step.noise.sample(len(left), randomness).tolist()
+    for query, drawn in zip(left, noise, strict=True):
+        together = PARTS * (weights[query] + drawn) + first.carried * running[query]
+        if together >= PARTS * step.count_threshold.integer:
+            chosen[query] = together // PARTS
     return chosen, tally
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from searchblend.clickgraph.release.adaptive_selection import FirstRound, sampler_distance
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
@@ -36,6 +37,8 @@ class StepPlan:
     """whether the log decides what is counted"""
     weighted: bool = False
     rounds: bool = False
+    adaptive: bool = False
+    """whether a first round of weights directs where a second one goes"""
     delta: float | None = None
     """what its threshold may use; None: as much as the others leave"""
 
@@ -68,6 +71,8 @@ class StepDesign:
     """K of the paper, where it has one"""
     mu: float | None = None
     """Δ/σ with Gaussian noise"""
+    first_round: FirstRound | None = None
+    """what directs this step, and is added to it"""
 
     @property
     def count_threshold(self) -> CountThreshold:
@@ -89,7 +94,8 @@ class StepDesign:
     @property
     def sampler_distance(self) -> float:
         """What all draws that a neighbour could see are off the ideal law: one for each thing a user contributes."""
-        return self.cap.first * self.noise.distance
+        own = self.cap.first * self.noise.distance
+        return own if self.first_round is None else own + sampler_distance(self.cap.first, self.first_round)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -103,6 +109,7 @@ class StepDesign:
             "mu": self.mu,
             "epsilon": self.epsilon,
             "delta": self.delta,
+            **({} if self.first_round is None else {"first_round": self.first_round.as_json()}),
         }
 
 
@@ -115,6 +122,8 @@ def release_probability(count: float, threshold: float, noise_scale: float) -> f
 def step_release_probability(step: StepDesign, count: int) -> float:
     """P(N + Y ≥ T) for something that occurs ``count`` ≥ 1 times: users or impressions, in units where they weigh."""
     threshold = step.count_threshold
+    if step.first_round is not None and isinstance(step.noise, RoundedGaussian):
+        return step.first_round.release_probability(count / step.units, step.units, step.noise, threshold.integer)
     return threshold.noise.at_least(threshold.integer - count)
 
 

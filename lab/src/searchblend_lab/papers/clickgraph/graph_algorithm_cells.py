@@ -36,6 +36,12 @@ SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
         "max_counted_queries_per_user": 20,
         "shares": _MORE_TO_SELECT,
     },
+    "adaptive gaussian, 70 % to select": {
+        "algorithm": "adaptive_gaussian",
+        "max_queries_per_user": 100,
+        "max_counted_queries_per_user": 20,
+        "shares": _MORE_TO_SELECT,
+    },
 }
 
 
