@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,14 +127,17 @@ def _show(comparison: Comparison, output: Path | None) -> None:
     from searchblend_lab.comparison.measures import HEADINGS
     from searchblend_lab.comparison.show import panel_columns, panel_lines, promise, published_lines
 
-    columns = ["", *HEADINGS.values()]
-    print_table(new_table("What is published of the log", columns, published_lines(comparison), words=("",)))
+    _table("What is published of the log", HEADINGS.values(), published_lines(comparison))
     for line in comparison.rules_ahead:
         print_line(f"a rule publishes more: {line}")
-    rows = [[styled(text, "bold red" if "▲" in text else "") for text in line] for line in panel_lines(comparison)]
     title = "What is told about planted people: published of each kind, and right guesses"
-    print_table(new_table(title, ["", *panel_columns(comparison)], rows, words=("",)))
+    _table(title, panel_columns(comparison), panel_lines(comparison))
     print_line(promise(comparison), style=None if comparison.holds else "bold red")
     print_line(NOTES[1])
     if output is not None:
         print_line(f"files: {output}/ (start with index.html)")
+
+
+def _table(title: str, figures: Iterable[str], lines: Iterable[Sequence[str]]) -> None:
+    rows = [[styled(text, "bold red" if "▲" in text else "") for text in line] for line in lines]
+    print_table(new_table(title, ["name", *figures], rows, words=("name",)))

@@ -194,8 +194,8 @@ class ReleaseUnderAttack:
         }
         inside, outside = ([first for first, _ in scores[name]] for name in ("one", "none"))
         member = self._guess(MEMBERSHIP, inside, outside, n, steps=1)
-        ratios = [[first - second for first, second in scores[name]] for name in ("one", "other")]
-        return [member, self._guess(INFERENCE, *ratios, n, steps=2)]
+        ratio_of_one, ratio_of_other = ([one - other for one, other in scores[name]] for name in ("one", "other"))
+        return [member, self._guess(INFERENCE, ratio_of_one, ratio_of_other, n, steps=2)]
 
     def _guess(self, attack: str, inside: Sequence[float], outside: Sequence[float], n: int, *, steps: int) -> Finding:
         """A coin decides the world; the reader says ``inside`` where the likelihood ratio is above 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Final
+from typing import Final, TypeVar
 
 from searchblend.clickgraph.release.click_log import ClickLog
 from searchblend.clickgraph.release.design import ClickGraphDesign
@@ -48,6 +48,7 @@ HEADINGS: Final[Mapping[str, str]] = {
 """as columns of a table are called"""
 SHARES: Final = ("search_volume", "click_volume", "keywords_kept", "long_tail", "count_error")
 Figures = dict[str, float | None]
+Key = TypeVar("Key", str, Pair)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Yardstick:
         return {(word.query, word.seed_class) for word in found.keywords}
 
 
-def _rows(counts: Mapping[object, int]) -> dict[object, tuple[int, float, float]]:
+def _rows(counts: Mapping[Key, int]) -> dict[Key, tuple[int, float, float]]:
     return {key: (count, count, count) for key, count in counts.items()}
 
 
@@ -153,15 +154,18 @@ def where_rules_publish_more(rows: Sequence[Row]) -> list[str]:
     """To be fair: for each measure, the rules that are ahead of the best release here."""
     lines = []
     for name in MEASURES:
-        better = min if name == "count_error" else max
-        releases = [(row.mean[name], row.name) for row in rows if row.private and row.mean[name] is not None]
-        rules = [(row.mean[name], row.name) for row in rows if not row.private and row.mean[name] is not None]
-        if not releases or not rules:
+        found = [(value, row) for row in rows if (value := row.mean[name]) is not None]
+        releases = [(value, row.name) for value, row in found if row.private]
+        if not releases:
             continue
-        best = better(value for value, _ in releases)
-        ahead = [f"{rule} ({shown(name, value)})" for value, rule in rules if better(value, best) != best]
+        best, named = (min if name == "count_error" else max)(releases, key=lambda one: one[0])
+        sign = -1 if name == "count_error" else 1
+        ahead = [
+            f"{row.name} ({shown(name, value)})"
+            for value, row in found
+            if not row.private and sign * value > sign * best
+        ]
         if ahead:
-            named = next(release for value, release in releases if value == best)
             lines.append(f"{HEADINGS[name]}: {', '.join(ahead)} against {shown(name, best)} of {named}")
     return lines
 
