@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +89,8 @@ def run(options: argparse.Namespace) -> None:
     if not options.json:
         print_line(NOTICE, style="bold red")
     with with_standard_input(read_options(options)) as reading, run_progress() as (on_progress, on_step):
-        opened = open_log(replace(reading, draws=0), on_progress=on_progress, on_notice=lambda text: warn(text, "dim"))
+        reading = replace(reading, draws=0, key=hashlib.sha256(f"compare {options.seed}".encode()).digest()[:16])
+        opened = open_log(reading, on_progress=on_progress, on_notice=lambda text: warn(text, "dim"))
         with opened as log:
             comparison = compare(log.activity(), settings, urls=log.has_urls, on_step=on_step)
     document = json_text(comparison.document())
