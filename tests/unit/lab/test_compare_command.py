@@ -5,11 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from searchblend.cli.main import main
+from searchblend.clickgraph.release.design import ClickGraphDesign
+from searchblend.core.params import ClickGraphParams
+from searchblend.core.privacy import Budget
+from searchblend_lab.comparison import compare
+from searchblend_lab.comparison.attacks import ReleaseUnderAttack
 from searchblend_lab.comparison.compare import NOTICE
 
 QUICK = ["--attack-runs", "5", "--runs", "2", "--epsilon", "4", "--algorithms", "gaussian"]
@@ -62,11 +69,22 @@ def test_the_page_says_it_first_and_needs_nothing_else(log, tmp_path):
     assert main(["compare", str(log), *QUICK, *RULES, "-o", str(tmp_path)]) == 0
     page = (tmp_path / "index.html").read_text()
     body = page.split("<body>")[1].strip()
-    assert body.startswith(f'<p class="notice" role="note">{NOTICE}</p>')
+    assert body.startswith(f'<header><p class="notice" role="note">{NOTICE}</p>')
     assert "No guarantee." in page
     assert "Content-Security-Policy" in page
     assert not re.search(r"(?:src|href)=", page)
     assert "<b>maps" not in page
+
+
+def test_a_release_that_tells_too_much_fails_the_comparison(log, capsys, monkeypatch):
+    """Its clicks have no threshold, as in the paper's experiment; the design that is stated has one."""
+    stated = ClickGraphDesign.of(ClickGraphParams(Budget(4.0, 1e-6), urls="private"))
+    run = replace(stated, steps=(stated.rounds[0], replace(stated.steps[1], threshold=1)))
+    monkeypatch.setattr(compare, "ReleaseUnderAttack", partial(ReleaseUnderAttack, run_with=run))
+    assert main(["compare", str(log), *QUICK]) == 1
+    output = capsys.readouterr()
+    assert "▲" in output.out
+    assert "A RELEASE TOLD MORE THAN ITS GUARANTEE ALLOWS" in output.err
 
 
 def test_a_log_without_urls_is_compared_by_queries(tmp_path, capsys):

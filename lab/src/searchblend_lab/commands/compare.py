@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from searchblend.cli.arguments import number, positive_int
 from searchblend.cli.log_options import add_log, read_options, with_standard_input
 from searchblend.cli.printing import json_text, new_table, print_line, print_table, run_progress, styled, warn, write
-from searchblend.core.errors import UsageError
+from searchblend.core.errors import RunError, UsageError
 from searchblend.core.params import suggested_delta
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
     from searchblend.files.durable import refuse_existing, whole_files
     from searchblend.logs.read import open_log
     from searchblend_lab.comparison.compare import NOTICE, compare
-    from searchblend_lab.comparison.show import files_of
+    from searchblend_lab.comparison.show import files_of, promise
 
     settings = _settings(options)
     settings.designs(urls=True)  # what cannot be designed is refused before the log is read
@@ -103,6 +103,8 @@ def run(options: argparse.Namespace) -> None:
         write(document)
     else:
         _show(comparison, options.output)
+    if not comparison.holds:
+        raise RunError(promise(comparison))
 
 
 def _settings(options: argparse.Namespace) -> Settings:

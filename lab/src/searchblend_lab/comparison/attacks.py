@@ -159,7 +159,7 @@ class ReleaseUnderAttack:
         growth = math.exp(self._budget.epsilon)
         found = []
         for kind in kinds:
-            allowed = self._budget.delta * (1 + growth * (kind.accounts - 1))  # two accounts are two steps
+            allowed = min(self._budget.delta * (1 + growth * (kind.accounts - 1)), 1.0)  # two accounts are two steps
             found.append(self._finding(kind.name, named[kind], self._runs * PEOPLE, self._law_of(kind), allowed))
         return found
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from searchblend.core.csv_cells import write_csv
 from searchblend.pages.charts import IntervalRow, Mark, interval_rows
-from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets, render
+from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets, render, small_number
 from searchblend_lab.comparison.attacks import ABOUT, CRITERION, Finding
 from searchblend_lab.comparison.compare import NOTES, NOTICE, Comparison, finding_of, row_of
 from searchblend_lab.comparison.measures import HEADINGS, MEASURES, Row, shown
@@ -79,6 +79,7 @@ def page(comparison: Comparison) -> str:
         assets=page_assets(),
         notice=NOTICE,
         settings=settings,
+        delta=small_number(settings.delta),
         rules=[(rule.name, rule.about) for rule in settings.rules],
         charts=[_chart(comparison.rows, name, caption) for name, caption in _DRAWN.items()],
         published=_table("published", ["name", *HEADINGS.values()], published_lines(comparison)),
