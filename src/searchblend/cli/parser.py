@@ -24,7 +24,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Use a release": {
         "page": "a release as one web page, from its folder",
-        "statement": "papers for a release: registry, NIST, DPIA, README",
+        "statement": "papers for a release: registry, NIST, DPIA, README, data set",
         "graph": "keywords, similar queries, studies of a released graph",
         "pack": "make, look at and compare local-search packs",
         "search": "local search in a pack, without a network",
