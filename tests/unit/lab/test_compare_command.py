@@ -117,7 +117,14 @@ def test_misuse_ends_with_2_and_one_line(log, arguments, problem, capsys, monkey
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--epsilon", "many"], ["--epsilon", "1,1"], ["--epsilon", "-1"], ["--algorithms", "mad"]]
+    "arguments",
+    [
+        ["--epsilon", "many"],
+        ["--epsilon", "1,1"],
+        ["--epsilon", "2,2.0000001"],
+        ["--epsilon", "-1"],
+        ["--algorithms", "mad"],
+    ],
 )
 def test_misuse_that_the_parser_sees(log, arguments, capsys):
     with pytest.raises(SystemExit) as exit_:

@@ -61,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _numbers(text: str) -> list[float]:
     values = [number(part) for part in text.split(",")]
-    if not all(value > 0 for value in values) or len(set(values)) < len(values):
-        raise argparse.ArgumentTypeError("expected different numbers above 0, separated by commas: 1,2,4")
+    if not all(value > 0 for value in values) or len({f"{value:g}" for value in values}) < len(values):
+        raise argparse.ArgumentTypeError("expected numbers above 0 that differ in six digits, with commas: 1,2,4")
     return values
 
 
