@@ -20,12 +20,14 @@ from functools import cache
 from statistics import NormalDist
 from typing import Any, Final
 
+import numpy as np
+from scipy.stats import binom
+
 from searchblend.clickgraph.release.click_log import Cap, ClickLog, InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.records import Record
 from searchblend.mechanisms.gaussian_account import weight
-from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.mechanisms.tally import Tally
 from searchblend.mechanisms.threshold import least_integer
 from searchblend.synthetic.seeded import SeededRandomness
@@ -203,24 +205,30 @@ class ReleaseUnderAttack:
         epsilon, delta = self._budget.epsilon, self._budget.delta
         growth = math.exp(steps * epsilon)
         total_delta = delta * (1 + math.exp(epsilon) * (steps - 1))
-        law = None
-        if mu := self._mu(n):
-            law = NormalDist().cdf(mu * math.sqrt(steps) / 2)
         return self._finding(
             attack,
             hits,
             len(inside) + len(outside),
-            law,
+            self._law_of_guess(n, steps),
             (growth + total_delta) / (1 + growth),
             shown_epsilon(inside, outside, total_delta) / steps,
         )
 
-    def _mu(self, n: int) -> float | None:
-        """What the published counts of n queries and n pairs tell, as the distance of two normal laws."""
-        steps = [step for step in (self._design.query_counts, self._design.click_counts) if step]
-        if not all(isinstance(step.noise, RoundedGaussian) for step in steps):
-            return None
-        return math.sqrt(sum(n / step.noise.scale**2 for step in steps))
+    def _law_of_guess(self, n: int, steps: int) -> float:
+        """Right guesses of the best reader of n counts of queries and of clicks, of so many sets.
+
+        Gaussian: two normal laws at a distance of μ. Laplace: each ratio is e^(±1/b), so that signs are counted.
+        """
+        noises = [step.noise for step in (self._design.query_counts, self._design.click_counts) if step]
+        if self._design.params.gaussian_noise:
+            return NormalDist().cdf(math.sqrt(steps * math.fsum(n / noise.scale**2 for noise in noises)) / 2)
+        scores, inside, outside = np.zeros(1), np.ones(1), np.ones(1)
+        signs = np.arange(n + 1)
+        for noise in noises * steps:
+            scores = np.add.outer(scores, (2 * signs - n) / noise.scale).ravel()
+            inside = np.multiply.outer(inside, binom.pmf(signs, n, noise.at_least(0))).ravel()
+            outside = np.multiply.outer(outside, binom.pmf(signs, n, noise.at_least(1))).ravel()
+        return float(inside[scores > 0].sum() + outside[scores <= 0].sum()) / 2
 
     def _score(self, published: Published, queries: Sequence[str], others: int) -> float:
         """ln of the likelihood ratio: these counts with the target against without."""
