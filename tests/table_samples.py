@@ -28,6 +28,7 @@ from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
 from searchblend.store.ledger_book import Book, Entry
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.commands import compare
 from searchblend_lab.evidence import command as audit
 from searchblend_lab.evidence.page import COLUMNS
 from searchblend_lab.papers import command as evaluate
@@ -168,5 +169,8 @@ SAMPLES: Final[Mapping[tuple[ModuleType, str], Callable[[], None]]] = {
     (serve, "_show"): show_round,
     (audit, "_table"): show_audit,
     (evaluate, "_show_table"): show_evaluation,
+    (compare, "_table"): lambda: compare._table(
+        "A comparison", NAMES, [[name, *["99.9 % ▲"] * len(NAMES)] for name in NAMES]
+    ),
 }
 """Where a table is made → what prints one."""

@@ -24,7 +24,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Use a release": {
         "page": "a release as one web page, from its folder",
-        "statement": "papers for a release: registry, NIST, DPIA, README",
+        "statement": "papers for a release: registry, NIST, DPIA, README, data set",
         "graph": "keywords, similar queries, studies of a released graph",
         "pack": "make, look at and compare local-search packs",
         "search": "local search in a pack, without a network",
@@ -48,6 +48,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "Evidence": {
         "evaluate": "the papers' figures and more, reproduced",
         "audit": "attack the shipped code and say what was found",
+        "compare": "releases and threshold rules on one log (not private)",
     },
     "Shell": {"completion": "complete commands and options with Tab"},
 }
@@ -166,7 +167,7 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import completion
 
             return completion
-        case "evaluate" | "audit":
+        case "evaluate" | "audit" | "compare":
             return _load_plugin(name)
     raise KeyError(name)
 

@@ -1,6 +1,7 @@
 """What people read of a release, from its folder alone: its page, and papers about it.
 
-The papers are a registry entry, NIST's questions, a draft of an impact assessment and a README. The registry is that of
+The papers are a registry entry, NIST's questions, a draft of an impact assessment, a README, and a description that
+catalogues of data sets read (schema.org/Dataset). The registry is that of
 differential privacy deployments (github.com/opendp/deployments-registry-data), whose schema of tier 3 the entry
 follows. It knows no hybrid model, so that such a release is ``Varies`` and the details say what it is.
 """
@@ -27,6 +28,15 @@ from searchblend.wire.release import RESULT, read_result
 
 _LARGE: Final = 100
 """from here on a factor needs no digits behind the point"""
+_MEDIA_TYPES: Final = {
+    "csv": "text/csv",
+    "graphml": "application/graphml+xml",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "parquet": "application/vnd.apache.parquet",
+    "txt": "text/plain",
+}
 Entry: TypeAlias = str | int | float | Sequence["Entry"] | Mapping[str, "Entry"]
 Writer = Callable[[ReleaseFacts, Publication], str]
 
@@ -66,6 +76,7 @@ def _document(template: str, facts: ReleaseFacts, given: Publication) -> str:
         promise=facts.guarantee,
         words=facts.words,
         given=given.stated,
+        publication=given,
         open_field=open_field,
         small=small_number,
         factor=_factor,
@@ -181,6 +192,49 @@ def _administrative(facts: ReleaseFacts, given: Publication) -> Mapping[str, Ent
     }
 
 
+def dataset(facts: ReleaseFacts, given: Publication) -> str:
+    """JSON-LD after schema.org/Dataset: every column of every table, and every file with its hash."""
+    document = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": facts.kind.title,
+        "description": f"{facts.kind.description} {facts.words.promise}",
+        "identifier": [
+            {"@type": "PropertyValue", "propertyID": "DOI", "value": given.stated("doi")},
+            {"@type": "PropertyValue", "propertyID": "SHA-256", "value": facts.kind.digest},
+        ],
+        "creator": {
+            "@type": "Organization",
+            "name": given.stated("publisher"),
+            "contactPoint": {"@type": "ContactPoint", "description": given.stated("contact")},
+        },
+        "datePublished": facts.made.isoformat(),
+        "temporalCoverage": given.stated("period"),
+        "spatialCoverage": given.stated("region"),
+        "license": given.stated("licence"),
+        "creditText": facts.words.citation,
+        "citation": list(facts.source),
+        "measurementTechnique": list(facts.kind.mechanisms),
+        "variableMeasured": [
+            {"@type": "PropertyValue", "name": f"{table.file}: {column}", "description": meaning}
+            for table in facts.kind.tables
+            for column, meaning in table.columns.items()
+        ],
+        "distribution": [
+            {
+                "@type": "DataDownload",
+                "name": name,
+                "contentUrl": name,
+                "encodingFormat": _MEDIA_TYPES.get(name.rpartition(".")[2], "application/octet-stream"),
+                "contentSize": f"{entry.size} B",
+                "sha256": entry.sha256,
+            }
+            for name, entry in facts.files.items()
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
 def _text(*paragraphs: str) -> str:
     return "\n\n".join(map(markdown, paragraphs))
 
@@ -216,5 +270,6 @@ WRITERS: Final[Mapping[str, Writer]] = {
     "nist": partial(_document, "nist.md"),
     "dpia": partial(_document, "dpia.md"),
     "readme": partial(_document, "readme.md"),
+    "dataset": dataset,
 }
 """what a paper is for → what writes it"""

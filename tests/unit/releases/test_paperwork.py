@@ -16,6 +16,7 @@ import yaml
 import searchblend as sb
 from made_releases import graph_release, hybrid_release
 from searchblend.cli.main import main
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.statement import FileEntry
 from searchblend.pages.layout import markdown, markdown_code, render_markdown
 from searchblend.releases.paperwork import WRITERS, paperwork_of_folder
@@ -25,7 +26,7 @@ from searchblend.releases.release_facts import ReleaseFacts, facts_of_folder
 SCHEMA = Path(__file__).parents[4] / "shared/schemas/dp-registry-schema.yaml"
 """the registry's own; it states no licence, so that no copy of it is kept here"""
 KINDS = ("hybrid", "graph", "values")
-GIVEN = Publication(**{name: f"{name}, given" for name in ASKED})
+GIVEN = Publication(**{name: f"{'10.5281/' * (name == 'doi')}{name}, given" for name in ASKED})
 NOTHING = Publication()
 
 
@@ -142,6 +143,34 @@ def test_a_readme_explains_every_column_and_lists_every_file(release: Path):
         assert all(f"| `{column}` |" in text for column in table.columns)
     for name, entry in statement_of(release)["files"].items():
         assert f"| {name} | {entry['bytes']:,} | {entry['sha256']} |" in text
+
+
+def test_a_readme_is_cited_with_publisher_and_doi_where_they_are_known(release: Path):
+    cited, bare = (re.search("^> (.*)$", paper(release, "readme", who), re.MULTILINE)[1] for who in (GIVEN, NOTHING))
+    assert cited == f"publisher, given: {bare} doi:10.5281/doi, given"
+    assert "## How to cite" in paper(release, "readme", GIVEN)
+
+
+def test_a_dataset_is_described_to_catalogues_column_by_column_and_file_by_file(release: Path):
+    document = json.loads(paper(release, "dataset", GIVEN))
+    assert (document["@context"], document["@type"]) == ("https://schema.org/", "Dataset")
+    assert document["creator"]["name"] == "publisher, given"
+    assert document["identifier"][0]["value"] == "10.5281/doi, given"
+    files = statement_of(release)["files"]
+    assert {one["name"]: one["sha256"] for one in document["distribution"]} == {
+        name: entry["sha256"] for name, entry in files.items()
+    }
+    assert "application/octet-stream" not in {one["encodingFormat"] for one in document["distribution"]}
+    columns = [f"{table.file}: {name}" for table in facts_of(release).kind.tables for name in table.columns]
+    assert [one["name"] for one in document["variableMeasured"]] == columns
+    assert all(one["description"] for one in document["variableMeasured"])
+    assert all(text.strip() for text in strings(document))
+
+
+@pytest.mark.parametrize("doi", ["https://doi.org/10.5281/x", "10.5281", "zenodo.1"])
+def test_what_is_no_doi_is_refused(doi: str):
+    with pytest.raises(InvalidParameter, match="doi: expected"):
+        Publication(doi=doi)
 
 
 def test_tables_are_whole(release: Path):

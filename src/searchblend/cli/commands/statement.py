@@ -17,6 +17,7 @@ examples:
   searchblend statement out --for registry -o entry.yaml       an entry of the registry of DP deployments, tier 3
   searchblend statement out --for dpia -o dpia.md --publisher 'Example Search' --purpose research
   searchblend statement out --for readme -o README.md --contact data@example.org --licence CC-BY-4.0
+  searchblend statement out --for dataset -o dataset.json --doi 10.5281/zenodo.1234567
 """
 
 
