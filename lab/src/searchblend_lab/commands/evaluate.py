@@ -14,7 +14,7 @@ examples:
   searchblend evaluate fig9 fig12 -o results                  two figures of the paper, full size
   searchblend evaluate all --quick --html -o results          everything, few runs, and one page with all of it
   searchblend evaluate fig13 --log searches.tsv -o results    with the people of your own log (NOT PRIVATE)
-  searchblend evaluate real --logs a.tsv b.csv -o results     both methods and the click graph on real logs (NOT PRIVATE)
+  searchblend evaluate real --logs a.tsv b.csv -o results     methods and click graph on real logs (NOT PRIVATE)
   searchblend evaluate fig14 --algorithm my.module:MyBlend -o results    your own beside paper and best
 """
 

@@ -132,7 +132,7 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
 
 def _check_real(options: argparse.Namespace, experiments: Sequence[Experiment]) -> None:
     """The comparison on real logs needs them, and they mean nothing without it."""
-    if not options.logs and options.names == ["real"]:
+    if not options.logs and "real" in options.names:
         raise UsageError("real: --logs FILE…: expected the logs to compare on")
     for name in ("epsilons", "delta", "opt_in", "opt_in_column", "source"):
         if not options.logs and getattr(options, name) is not None:

@@ -49,7 +49,9 @@ class Request:
     def options(self) -> str:
         """As they are typed, every one that makes a difference."""
         words = [f"--log {self.log.label}" if self.log else f"--profile {self.people}"] if self.people else []
-        words += ["--logs", *(log.label for log in self.logs)] if self.logs else []
+        words += (
+            ["--logs", *(log.label for log in self.logs), *(["--source …"] if self.source else [])] if self.logs else []
+        )
         words += [f"--{name} {value}" for name, value in (("runs", self.runs), ("algorithm", self.algorithm)) if value]
         return " ".join([*words, *(["--quick"] if self.quick else []), f"--seed {self.seed}"])
 

@@ -70,7 +70,7 @@ class Situation:
     def why(self, method: str) -> str:
         """Why runs gave no list."""
         reasons = [str(run[method]["why"]) for run in self.runs if "why" in run[method]]
-        return f"no list in {len(reasons)} of {len(self.runs)} runs: {reasons[0]}" if reasons else ""
+        return f"no list in {len(reasons)} of {len(self.runs)} runs: {reasons[0].split('. ')[0]}" if reasons else ""
 
     @property
     def difference(self) -> Mean | None:

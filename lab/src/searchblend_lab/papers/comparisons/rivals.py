@@ -57,7 +57,7 @@ RIVALS: Final = (
     Rival(
         "sampled, as published",
         "Nebula-type sampling and threshold, published formulas",
-        "two servers that must not collude; no one sees raw queries below the threshold",
+        "two servers that must not collude; one sees how many messages are alike, and what is above the threshold",
         _ADD,
         "exact δ of one count over all counts, far below the one stated",
         "#7a4ea3",
@@ -299,3 +299,6 @@ def _line(axis: Axes, bands: Bands, budget: Budget, quantity: str) -> None:
     axis.fill_between(
         x, [band.low for _, band in shown], [band.high for _, band in shown], color=OURS.color, alpha=0.15, linewidth=0
     )
+
+
+EXPERIMENT = Rivals()
