@@ -70,7 +70,7 @@ class Situation:
     def why(self, method: str) -> str:
         """Why runs gave no list."""
         reasons = [str(run[method]["why"]) for run in self.runs if "why" in run[method]]
-        return f"no list in {len(reasons)} of {len(self.runs)} runs: {reasons[0].split('. ')[0]}" if reasons else ""
+        return f"{len(reasons)} of {len(self.runs)} runs: {reasons[0].split('. ')[0]}" if reasons else ""
 
     @property
     def difference(self) -> Mean | None:
@@ -120,6 +120,8 @@ class RealLogs:
             raise UsageError("real: --logs FILE…: expected the logs to compare on")
         situations = [one for log in request.logs for one in self._situations(request, log, results)]
         tables = [_logs_table(request.logs), _criterion_table(situations), _table(situations)]
+        if too_small := _too_small(situations):
+            tables.append(Table("Runs without a list", ("log", "ε", "method", "why"), too_small))
         text = prose(
             "real",
             source=request.source,
@@ -192,19 +194,27 @@ def _criterion(one: Situation) -> tuple[str, ...]:
 
 def _table(situations: Sequence[Situation]) -> Table:
     title = "Means over runs ± standard error"
-    columns = ("log", "ε", "method", *(heading for heading, _ in QUANTITIES.values()), "note")
+    columns = ("log", "ε", "method", *(heading for heading, _ in QUANTITIES.values()))
     rows = tuple(
         (
             one.log.label,
             f"{one.epsilon:g}",
             method,
             *(_shown(one.mean(method, quantity), digits) for quantity, (_, digits) in QUANTITIES.items()),
-            one.why(method),
         )
         for one in situations
         for method in (*METHODS, CLICK_GRAPH)
     )
     return Table(title, columns, rows)
+
+
+def _too_small(situations: Sequence[Situation]) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (one.log.label, f"{one.epsilon:g}", method, why)
+        for one in situations
+        for method in (*METHODS, CLICK_GRAPH)
+        if (why := one.why(method))
+    )
 
 
 def _shown(mean: Mean | None, digits: int) -> str:

@@ -118,7 +118,7 @@ def scored(release: BlenderRelease, truth: Truth, top: TrueTop, common: set[str]
 
 
 def true_shares(groups: Sequence[UserGroup], head: HeadList) -> Truth:
-    return Truth.of(head, sum(group.own_shares(head, _UNITS).cells.astype(np.float64) for group in groups))
+    return Truth.of(head, np.sum([group.own_shares(head, _UNITS).cells for group in groups], axis=0))
 
 
 def true_top(groups: Sequence[UserGroup]) -> TrueTop:

@@ -80,12 +80,15 @@ class SampledThreshold:
     @classmethod
     def tuned(cls, budget: Budget) -> SampledThreshold:
         """The least number of people needed, K/p, that the exact δ allows: better than the formulas."""
-        rates = [alpha * -math.expm1(-budget.epsilon) for alpha in _ALPHAS]
-        made = [
-            cls(p, least_integer(lambda k, p=p: cls(p, k).exact_delta(budget.epsilon) <= budget.delta, above=1))
-            for p in rates
-        ]
+        made = [cls._least(alpha * -math.expm1(-budget.epsilon), budget) for alpha in _ALPHAS]
         return min(made, key=lambda one: one.k / one.p)
+
+    @classmethod
+    def _least(cls, p: float, budget: Budget) -> SampledThreshold:
+        def holds(k: int) -> bool:
+            return cls(p, k).exact_delta(budget.epsilon) <= budget.delta
+
+        return cls(p, least_integer(holds, above=1))
 
     def exact_delta(self, epsilon: float) -> float:
         """The least δ at this ε, over all counts n, for p ≤ 1 − e^−ε.
@@ -173,9 +176,10 @@ class LocalOracle:
     def of(cls, epsilon: float, n_items: int, star: float) -> LocalOracle:
         """Of all sizes of a set, and of both kinds, the smallest variance; choosing by the truth favours the rival."""
         exact = Fraction(epsilon)
-        plain = [PlainSubsetSelection.of(exact, n_items, size) for size in range(1, n_items + 1)]
-        sink = [SubsetSelection.of(exact, n_items, size) for size in range(1, n_items)]
-        return min((cls(one) for one in (*plain, *sink)), key=lambda oracle: oracle.variance(star))
+        sizes = range(1, n_items + 1)
+        plain = [cls(PlainSubsetSelection.of(exact, n_items, size)) for size in sizes]
+        sink = [cls(SubsetSelection.of(exact, n_items, size)) for size in sizes[:-1]]
+        return min((*plain, *sink), key=lambda oracle: oracle.variance(star))
 
     @property
     def _named(self) -> tuple[float, float, float]:

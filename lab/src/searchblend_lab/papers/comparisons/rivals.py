@@ -276,14 +276,17 @@ def _draw(bands: Bands) -> Figure:
     panels = [(budget, quantity) for budget in BUDGETS for quantity in ("queries", "l1_50")]
     names = {"queries": "queries found", "l1_50": "L1 over the true top 50"}
     for axis, (budget, quantity) in zip(axes, panels, strict=True):
+        axis.set(xlabel="users that opt in (%)", ylabel=names[quantity], xscale="log", yscale="log")
         _line(axis, bands, budget, quantity)
         for rival in RIVALS:
             value = _mean(bands, budget, rival, None, quantity)
             if value:
                 axis.axhline(value, color=rival.color, linestyle=(0, (4, 1.6)), linewidth=1.2, label=rival.name)
-        axis.set(xlabel="users that opt in (%)", ylabel=names[quantity], xscale="log", yscale="log")
         axis.set_xticks([100 * share for share in OPTIN_SHARES], [f"{100 * share:g}" for share in OPTIN_SHARES])
         axis.minorticks_off()
+        columns = (_mean(bands, budget, rival, optin, quantity) for rival, optin in _columns())
+        if values := [value for value in columns if value]:
+            axis.set_ylim(min(values) / 2, 2 * max(values))
         axis.set_title(f"ε = {budget.epsilon:g}, δ = {budget.delta:g}", loc="left", fontsize=10)
     handles = {label: line for axis in axes for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
