@@ -21,6 +21,7 @@ from searchblend.core.errors import UsageError
 from searchblend.core.statement import PAGE
 from searchblend.core.visible import visible
 from searchblend.logs.duckdb.activity import DuckDBActivity
+from searchblend.logs.formats.layout import UTF_8
 from searchblend.logs.read import open_log
 from searchblend_lab.papers.algorithms import load_algorithm
 from searchblend_lab.papers.clickgraph.week import WEEK
@@ -34,6 +35,10 @@ from searchblend_lab.papers.registry import ALL, EXPERIMENTS, experiments_named
 
 _WORTH_WORKERS: Final = 4.0
 """about the seconds of work from which worker processes save time"""
+_OF_LOGS: Final = (
+    *("epsilons", "delta", "opt_in", "opt_in_column"),
+    *("format", "columns", "delimiter", "no_urls", "quoted_line_feeds", "encoding", "host_only", "strict"),
+)
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -57,6 +62,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
         algorithm=options.algorithm,
         logs=_real_logs(options) if options.logs else (),
         source=options.source or "",
+        reading=_reading_typed(options),
     )
     experiments = _heeding(experiments, request, everything=ALL in options.names)
     with _progress(options.output) as on_cost:
@@ -150,6 +156,20 @@ def _real_logs(options: argparse.Namespace) -> tuple[RealLog, ...]:
             optin=None if options.opt_in_column else options.opt_in or OPTIN,
             on_progress=on_progress,
         )
+
+
+def _reading_typed(options: argparse.Namespace) -> str:
+    """The options of a comparison on real logs that change what is read or compared."""
+    words: list[str] = []
+    for name in _OF_LOGS:
+        value = getattr(options, name)
+        if isinstance(value, tuple):
+            value = ",".join(f"{one:g}" for one in value)
+        elif isinstance(value, dict):
+            value = ",".join(f"{role}={column}" for role, column in value.items())
+        if value and value not in ("auto", UTF_8):
+            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}"))
+    return " ".join(words)
 
 
 @contextlib.contextmanager

@@ -34,6 +34,8 @@ class Request:
     """those of the comparison on real logs"""
     source: str = ""
     """where they come from, for the page"""
+    reading: str = ""
+    """how they are read and compared, as it was typed"""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -49,9 +51,9 @@ class Request:
     def options(self) -> str:
         """As they are typed, every one that makes a difference."""
         words = [f"--log {self.log.label}" if self.log else f"--profile {self.people}"] if self.people else []
-        words += (
-            ["--logs", *(log.label for log in self.logs), *(["--source …"] if self.source else [])] if self.logs else []
-        )
+        if self.logs:
+            words += ["--logs", *(log.label for log in self.logs), *([self.reading] if self.reading else [])]
+            words += ["--source …"] if self.source else []
         words += [f"--{name} {value}" for name, value in (("runs", self.runs), ("algorithm", self.algorithm)) if value]
         return " ".join([*words, *(["--quick"] if self.quick else []), f"--seed {self.seed}"])
 

@@ -76,6 +76,8 @@ def test_an_opt_in_column_and_columns_of_other_names(tmp_path, monkeypatch):
     assert main([*arguments, "--epsilons", "4", "--runs", "1", "--workers", "1", "-o", "found"]) == 0
     page = (tmp_path / "found" / "real.md").read_text()
     assert "| log.csv | 400 | 400 | 1e-05 | by column |" in page
+    made = "real --logs log.csv --epsilons 4 --opt-in-column agreed --columns user=who,query=what --runs 1 --seed 1"
+    assert made in page, "every option that was typed"
     assert "| log.csv | 4 | best | 1.0 |" in page, "all who opted in have one of the two items"
 
 
