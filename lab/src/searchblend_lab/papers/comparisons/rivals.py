@@ -254,7 +254,8 @@ def _text(people: People, bands: Bands, *, usual: bool) -> str:
                 wins={rival.name: _said(_wins(bands, budget, rival)) for rival in RIVALS},
             )
         )
-    return prose("rivals", people=people, usual=usual, parts=parts, levels=LEVELS, known=KNOWN)
+    tuned_wins = all(_wins(bands, budget, _named("sampled, tuned")) is None for budget in BUDGETS)
+    return prose("rivals", people=people, usual=usual, parts=parts, levels=LEVELS, known=KNOWN, tuned_wins=tuned_wins)
 
 
 def _findings(bands: Bands) -> list[Finding]:
