@@ -45,10 +45,15 @@ WriteSummary = Callable[[Mapping[str, Any] | None], None]
 def add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
     """The log, how its lines are read, and the engine that reads them."""
     parser.add_argument("log", metavar="LOG", help=_FILES)
-    add_reading(parser)
-    parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
+    add_log_reading(parser, memory=memory)
     parser.add_argument("--engine", choices=["duckdb", "spark"], default="duckdb", help="duckdb here, or a cluster")
     parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
+
+
+def add_log_reading(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
+    """How the lines of a log are read on this machine."""
+    add_reading(parser)
+    parser.add_argument("--host-only", action="store_true", help="cut URLs down to their host")
     _add_database(parser, memory)
 
 

@@ -21,6 +21,7 @@ from searchblend_lab.papers.blender import (
 from searchblend_lab.papers.clickgraph import cells as click_graph_cells
 from searchblend_lab.papers.clickgraph import graph_algorithm_cells
 from searchblend_lab.papers.code_version import code_version
+from searchblend_lab.papers.comparisons import real_cells, rival_cells
 
 Scalar = str | int | float | bool | None
 Result = Mapping[str, Any]
@@ -48,6 +49,8 @@ KINDS: Final[dict[str, Kind]] = {
     "local-search": Kind(local_search_cells.compute),
     "statistics": Kind(statistics_cells.compute),
     "graph-algorithms": Kind(graph_algorithm_cells.compute),
+    "real-log": Kind(real_cells.compute),
+    "rival": Kind(rival_cells.compute),
     "kkmn-selection": Kind(click_graph_cells.compute_selection),
     "kkmn-span": Kind(click_graph_cells.compute_span),
     "kkmn-study": Kind(click_graph_cells.compute_study),

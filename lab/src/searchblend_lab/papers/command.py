@@ -15,15 +15,17 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from searchblend.cli.log_options import read_options
 from searchblend.cli.printing import messages, new_table, print_json, print_line, print_table, run_progress, warn
 from searchblend.core.errors import UsageError
 from searchblend.core.statement import PAGE
 from searchblend.core.visible import visible
 from searchblend.logs.duckdb.activity import DuckDBActivity
-from searchblend.logs.options import ReadOptions
+from searchblend.logs.formats.layout import UTF_8
 from searchblend.logs.read import open_log
 from searchblend_lab.papers.algorithms import load_algorithm
 from searchblend_lab.papers.clickgraph.week import WEEK
+from searchblend_lab.papers.comparisons.real_logs import EPSILONS, OPTIN, RealLog, measure_logs
 from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
 from searchblend_lab.papers.experiment import Experiment, Request, Table, without_effect
 from searchblend_lab.papers.outputs import document, findings_table
@@ -33,6 +35,10 @@ from searchblend_lab.papers.registry import ALL, EXPERIMENTS, experiments_named
 
 _WORTH_WORKERS: Final = 4.0
 """about the seconds of work from which worker processes save time"""
+_OF_LOGS: Final = (
+    *("epsilons", "delta", "opt_in", "opt_in_column"),
+    *("format", "columns", "delimiter", "no_urls", "quoted_line_feeds", "encoding", "host_only", "strict"),
+)
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -47,12 +53,16 @@ def run_evaluate(options: argparse.Namespace) -> None:
         load_algorithm(options.algorithm)
     experiments = experiments_named(options.names)
     log = _log_people(options, experiments) if options.log else None
+    _check_real(options, experiments)
     request = Request(
         seed=options.seed,
         quick=options.quick,
         runs=options.runs,
         people=log.name if log else options.profile,
         algorithm=options.algorithm,
+        logs=_real_logs(options) if options.logs else (),
+        source=options.source or "",
+        reading=_reading_typed(options),
     )
     experiments = _heeding(experiments, request, everything=ALL in options.names)
     with _progress(options.output) as on_cost:
@@ -82,13 +92,15 @@ def _workers(experiments: Sequence[Experiment], request: Request) -> int:
 
 def _heeding(experiments: list[Experiment], request: Request, *, everything: bool) -> list[Experiment]:
     """The experiments, if every option says something to each. Of all, those to which people and algorithm do."""
+    if not request.logs:  # only of all: named alone, it was refused
+        experiments = [experiment for experiment in experiments if experiment is not EXPERIMENTS["real"]]
     ignored = {experiment.name: without_effect(experiment, request) for experiment in experiments}
     if not everything:
         for name, options in ignored.items():
             if options:
                 raise UsageError(f"{name}: {', '.join(options)}: has no effect on this experiment")
         return experiments
-    deaf = [name for name, options in ignored.items() if {"--log", "--profile", "--algorithm"} & set(options)]
+    deaf = [name for name, options in ignored.items() if {"--log", "--logs", "--profile", "--algorithm"} & set(options)]
     if deaf:
         warn(f"left out, because they are not about these people or algorithms: {', '.join(deaf)}")
     return [experiment for experiment in experiments if experiment.name not in deaf]
@@ -109,17 +121,8 @@ def _list(options: argparse.Namespace) -> None:
 def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) -> LogPeople:
     """One random record of each user of the log, drawn by the seed; for experiments about weeks all searches."""
     warn("NOT PRIVATE: an evaluation compares with the log itself; keep what it writes.")
-    reading = ReadOptions(
-        options.log,
-        format=options.format,
-        columns=options.columns,
-        delimiter=options.delimiter,
-        urls=not options.no_urls,
-        quoted_line_feeds=options.quoted_line_feeds,
-        encoding=options.encoding,
-        rows=False,
-        key=hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16],
-    )
+    key = hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16]
+    reading = replace(read_options(options), rows=False, key=key)
     searches = None
     if any(cell.kind == WEEK for experiment in experiments for cell in experiment.cells(Request(quick=True))):
         with run_progress() as (on_progress, _), open_log(replace(reading, draws=0), on_progress=on_progress) as log:
@@ -131,6 +134,42 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
         found = people_of(Path(options.log).name, log.split(optin_fraction=0.5), searches)
     make_known(found)
     return found
+
+
+def _check_real(options: argparse.Namespace, experiments: Sequence[Experiment]) -> None:
+    """The comparison on real logs needs them, and they mean nothing without it."""
+    if not options.logs and "real" in options.names:
+        raise UsageError("real: --logs FILE…: expected the logs to compare on")
+    for name in ("epsilons", "delta", "opt_in", "opt_in_column", "source"):
+        if not options.logs and getattr(options, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: only with --logs")
+
+
+def _real_logs(options: argparse.Namespace) -> tuple[RealLog, ...]:
+    warn("NOT PRIVATE: an evaluation compares with the logs themselves; keep what it writes.")
+    with run_progress() as (on_progress, _):
+        return measure_logs(
+            options.logs,
+            read_options(options, optin_column=options.opt_in_column),
+            epsilons=options.epsilons or EPSILONS,
+            delta=options.delta,
+            optin=None if options.opt_in_column else options.opt_in or OPTIN,
+            on_progress=on_progress,
+        )
+
+
+def _reading_typed(options: argparse.Namespace) -> str:
+    """The options of a comparison on real logs that change what is read or compared."""
+    words: list[str] = []
+    for name in _OF_LOGS:
+        value = getattr(options, name)
+        if isinstance(value, tuple):
+            value = ",".join(f"{one:g}" for one in value)
+        elif isinstance(value, dict):
+            value = ",".join(f"{role}={column}" for role, column in value.items())
+        if value and value not in ("auto", UTF_8):
+            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}"))
+    return " ".join(words)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from searchblend_lab.papers.cells import Cell, Results, Scalar
+from searchblend_lab.papers.comparisons.real_logs import RealLog
 from searchblend_lab.papers.people import LogPeople, People, people_named
 
 METHODS: Final = ("paper", "best")
@@ -29,6 +30,12 @@ class Request:
     """instead of the people of the paper's figure"""
     algorithm: str | None = None
     """somebody's own, beside ``paper`` and ``best``"""
+    logs: tuple[RealLog, ...] = ()
+    """those of the comparison on real logs"""
+    source: str = ""
+    """where they come from, for the page"""
+    reading: str = ""
+    """how they are read and compared, as it was typed"""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -44,6 +51,9 @@ class Request:
     def options(self) -> str:
         """As they are typed, every one that makes a difference."""
         words = [f"--log {self.log.label}" if self.log else f"--profile {self.people}"] if self.people else []
+        if self.logs:
+            words += ["--logs", *(log.label for log in self.logs), *([self.reading] if self.reading else [])]
+            words += ["--source …"] if self.source else []
         words += [f"--{name} {value}" for name, value in (("runs", self.runs), ("algorithm", self.algorithm)) if value]
         return " ".join([*words, *(["--quick"] if self.quick else []), f"--seed {self.seed}"])
 
@@ -131,6 +141,8 @@ def without_effect(experiment: Experiment, request: Request) -> list[str]:
     if request.people:
         instead = None if request.log else {"aol": "yandex", "yandex": "aol"}[request.people]
         others["--log" if request.log else "--profile"] = replace(request, people=instead)
+    if request.logs:
+        others["--logs"] = replace(request, logs=())
     if request.algorithm:
         others["--algorithm"] = replace(request, algorithm=None)
     if request.runs:

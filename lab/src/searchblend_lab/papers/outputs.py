@@ -109,7 +109,7 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
         "quick": request.quick,
         "options": request.options,
         "people": people_named(request.people).label if request.people else None,
-        "not_private": request.log is not None,
+        "not_private": request.log is not None or bool(request.logs),
         "text": outcome.text,
         "tables": [asdict(table) for table in outcome.tables],
         "findings": [asdict(finding) | {"verdict": finding.verdict} for finding in outcome.findings],
@@ -119,7 +119,8 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
 
 def page(experiment: Experiment, outcome: Outcome, request: Request) -> str:
     """The experiment as a page: plot, paragraph, tables."""
-    warning = ["**NOT PRIVATE**: it compares with a log itself. Not for release."] if request.log else []
+    is_of_log = request.log is not None or bool(request.logs)
+    warning = ["**NOT PRIVATE**: it compares with a log itself. Not for release."] if is_of_log else []
     parts = [
         f"# {experiment.title}",
         *warning,

@@ -39,6 +39,7 @@ from searchblend_lab.papers.clickgraph import (
     table4,
     table5,
 )
+from searchblend_lab.papers.comparisons import real, rivals
 from searchblend_lab.papers.experiment import Experiment
 
 EXPERIMENTS: Final[dict[str, Experiment]] = {
@@ -73,6 +74,8 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         table4.EXPERIMENT,
         table5.EXPERIMENT,
         graph_algorithms.EXPERIMENT,
+        rivals.EXPERIMENT,
+        real.EXPERIMENT,
     )
 }
 ALL: Final = "all"

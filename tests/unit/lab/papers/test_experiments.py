@@ -19,6 +19,7 @@ from searchblend_lab.papers.blender.published import FIGURE_9
 from searchblend_lab.papers.cells import Cell, Results
 from searchblend_lab.papers.clickgraph.cells import SEED_SETS, SPAN_LIMITS, THRESHOLDS
 from searchblend_lab.papers.clickgraph.published import TABLE_4
+from searchblend_lab.papers.comparisons.real_logs import RealLog
 from searchblend_lab.papers.evaluate import CELLS_FILE, evaluate
 from searchblend_lab.papers.experiment import Outcome, Request, without_effect
 from searchblend_lab.papers.outputs import columns, write_outcome
@@ -39,12 +40,14 @@ ASKED = {
     "--runs": Request(runs=1),
     "--quick": Request(quick=True),
 }
+REAL = (RealLog("a.tsv", "{}", "digest", 1000, 5000, (1.0, 4.0), 1e-5, 0.05),)
+"""what the comparison on real logs is always asked with"""
 EXACT = ("kkmn-table1", "kkmn-fig1")
 OWN_PEOPLE = ("claims", "records-per-client", "intervals", "graph-algorithms", *(n for n in EXPERIMENTS if "kkmn" in n))
 DEAF = {
-    "--log": {*OWN_PEOPLE, "fig8"} - {"kkmn-fig2", "kkmn-table2", "kkmn-table3"},
-    "--profile": set(OWN_PEOPLE),
-    "--algorithm": {*OWN_PEOPLE, "fig8", "local-search"},
+    "--log": {*OWN_PEOPLE, "fig8", "real"} - {"kkmn-fig2", "kkmn-table2", "kkmn-table3"},
+    "--profile": {*OWN_PEOPLE, "real"},
+    "--algorithm": {*OWN_PEOPLE, "fig8", "local-search", "real", "rivals"},
     "--runs": {*EXACT, "fig8"},
     "--quick": set(EXACT),
 }
@@ -55,7 +58,8 @@ DEAF = {
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_an_option_changes_what_is_computed_or_is_refused(name: str, option: str):
     make_known(LOG)
-    assert without_effect(EXPERIMENTS[name], ASKED[option]) == ([option] if name in DEAF[option] else [])
+    request = replace(ASKED[option], logs=REAL) if name == "real" else ASKED[option]
+    assert without_effect(EXPERIMENTS[name], request) == ([option] if name in DEAF[option] else [])
 
 
 def uniform(*parts: object) -> float:
@@ -71,6 +75,13 @@ def made_up(cell: Cell) -> dict[str, object]:
         return made_up_click_graph(cell)
     if cell.kind == "graph-algorithms":
         return {"published": 100 + cell.run, "noise": 8.0, "threshold": 40, "coverage": 0.5, "searches": 10_000_000}
+    if cell.kind == "rival":
+        return {"queries": 9 + cell.run, "l1_50": 0.01, "l1_200": 0.02, "bytes": 99, "users_needed": 30}
+    if cell.kind == "real-log":
+        scores = dict.fromkeys(("common_l1", "top_l1", "query_l1"), 0.01 + cell.run / 1000)
+        scores |= dict.fromkeys(("ndcg", "coverage", "spurious", "dropped", "missing"), 0.5) | {"queries": 20}
+        methods = ("paper", "best", "click graph")
+        return {"rows": [{"method": m, "epsilon": e, **scores} for m in methods for e in (1.0, 4.0)]}
     if cell.kind == "local-search":
         return {"queries": 40, "pairs": 60, "bytes": 2_000, "answered": 0.08, "first": 0.05, "any": 0.07, "ideal": 0.1}
     noise = 1 + 0.1 * uniform(cell.run, cell.settings)
@@ -117,6 +128,8 @@ def made_up_click_graph(cell: Cell) -> dict[str, object]:
 
 def concluded(name: str, request: Request) -> Outcome:
     experiment = EXPERIMENTS[name]
+    if name == "real":
+        request = replace(request, logs=REAL)
     cells = experiment.cells(request)
     assert cells or name in {"kkmn-table1", "kkmn-fig1"}, "only formulas need no run"
     return experiment.conclude(request, Results({cell: made_up(cell) for cell in cells}))
