@@ -25,7 +25,7 @@ examples:
   searchblend compare searches.tsv --rules allow-list:entities.txt,filters:personal --epsilon 2.302585 --json
   searchblend compare searches.tsv --algorithms gaussian --max-queries-per-user 2 --max-clicks-per-user 2 --runs 10
 """
-ALGORITHMS = ("gaussian", "weighted_gaussian", "dp_sips", "kkmn2009")
+ALGORITHMS = ("gaussian", "weighted_gaussian", "adaptive_gaussian", "dp_sips", "kkmn2009")
 FILES = ("index.html", "published.csv", "panel.csv", "comparison.json")
 
 

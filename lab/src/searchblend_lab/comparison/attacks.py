@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from scipy.stats import binom
 
 from searchblend.clickgraph.release.click_log import Cap, ClickLog, InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.step import StepDesign
+from searchblend.clickgraph.release.step import StepDesign, step_release_probability
 from searchblend.core.records import Record
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import Tally
@@ -109,6 +109,9 @@ class RememberedLog:
         question = (first, units, tuple(without))
         return self._once(question, lambda: self._log.weighted_searches(first, units, without))  # type: ignore[no-any-return]
 
+    def weighted_searches_of(self, queries: Sequence[str], first: int, units: int) -> Mapping[str, int]:
+        return self._log.weighted_searches_of(queries, first, units)
+
     def searches_of(self, queries: Sequence[str], cap: Cap) -> Mapping[str, int]:
         question = ("of", tuple(queries), cap)
         return self._once(question, lambda: self._log.searches_of(queries, cap))  # type: ignore[no-any-return]
@@ -165,16 +168,18 @@ class ReleaseUnderAttack:
             found.append(self._finding(kind.name, named[kind], self._runs * PEOPLE, self._law_of(kind), allowed))
         return found
 
-    def _law_of(self, kind: Kind) -> float:
-        """The probability that a person of this kind is named, from the tails of the noise."""
+    def _law_of(self, kind: Kind) -> float | None:
+        """The probability that a person of this kind is named, from the tails of the noise; None: (ε, δ) says it."""
         if kind.own_page and (step := self._design.click_counts):
-            return _tail(step, 1)
+            return step_release_probability(step, 1)
+        if self._design.rounds[0].first_round is not None:
+            return None
         caps = self._design.params.max_queries_per_user
         items = min(len({search.query for search in kind.session(0, "")}), caps)
         quiet = 0.0
         for step in self._design.rounds:
             added = kind.accounts * (weight(step.units, items) if step.units > 1 else 1)
-            quiet += items * math.log1p(-_tail(step, added))
+            quiet += items * math.log1p(-step_release_probability(step, added))
         return -math.expm1(quiet)
 
     def _guesses(self) -> list[Finding]:
@@ -248,7 +253,8 @@ class ReleaseUnderAttack:
         least = 1
         for step in [*self._design.rounds[:1], *filter(None, [self._design.click_counts])]:
             each = weight(step.units, items) if step.units > 1 else 1
-            least = max(least, least_integer(lambda n, step=step, each=each: _tail(step, n * each) >= CERTAIN, above=0))  # type: ignore[misc]
+            sure = partial(_is_certain, step, each)
+            least = max(least, least_integer(sure, above=0))
         return least
 
     def _finding(
@@ -271,9 +277,9 @@ def shown_epsilon(inside: Sequence[float], outside: Sequence[float], delta: floa
     return bound(max(cuts, key=lambda cut: bound(cut, chosen_on)), tested_on) if trials > 1 else 0.0
 
 
-def _tail(step: StepDesign, count: int) -> float:
-    threshold = step.count_threshold
-    return threshold.noise.at_least(threshold.integer - count)
+def _is_certain(step: StepDesign, each: int, users: int) -> bool:
+    """Whether what so many users add to, each so much, is published."""
+    return step_release_probability(step, users * each) >= CERTAIN
 
 
 def _log_ratio(step: StepDesign, noise: int) -> float:

@@ -27,7 +27,7 @@ from searchblend_lab.evidence.laws.click_graph_faults import (
 
 FALSE_ALARM = 1e-6
 RUNS = 400
-ALGORITHMS = ("gaussian", "weighted_gaussian", "dp_sips", "kkmn2009")
+ALGORITHMS = ("gaussian", "weighted_gaussian", "adaptive_gaussian", "dp_sips", "kkmn2009")
 Change = Callable[[ClickGraphDesign], ClickGraphDesign]
 
 
