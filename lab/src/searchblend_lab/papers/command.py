@@ -6,11 +6,13 @@ import argparse
 import contextlib
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
@@ -20,15 +22,17 @@ from searchblend.core.errors import UsageError
 from searchblend.core.statement import PAGE
 from searchblend.core.visible import visible
 from searchblend.logs.duckdb.activity import DuckDBActivity
+from searchblend.logs.formats.layout import UTF_8
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import open_log
 from searchblend_lab.papers.algorithms import load_algorithm
-from searchblend_lab.papers.clickgraph.week import WEEK
-from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
-from searchblend_lab.papers.experiment import Experiment, Request, Table, without_effect
+from searchblend_lab.papers.cells import OF_ROWS, OF_SEARCHES
+from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of, rows_of
+from searchblend_lab.papers.experiment import Experiment, Request, Table
+from searchblend_lab.papers.heeding import without_effect
 from searchblend_lab.papers.outputs import document, findings_table
 from searchblend_lab.papers.page import INDEX
-from searchblend_lab.papers.people import LogPeople, make_known
+from searchblend_lab.papers.people import LogPeople, Searches, make_known
 from searchblend_lab.papers.registry import ALL, EXPERIMENTS, experiments_named
 
 _WORTH_WORKERS: Final = 4.0
@@ -46,6 +50,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     if options.algorithm:
         load_algorithm(options.algorithm)
     experiments = experiments_named(options.names)
+    reading = _reading(options)
     log = _log_people(options, experiments) if options.log else None
     request = Request(
         seed=options.seed,
@@ -53,6 +58,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
         runs=options.runs,
         people=log.name if log else options.profile,
         algorithm=options.algorithm,
+        reading=reading,
     )
     experiments = _heeding(experiments, request, everything=ALL in options.names)
     with _progress(options.output) as on_cost:
@@ -74,6 +80,23 @@ def run_evaluate(options: argparse.Namespace) -> None:
     print_line(f"Everything is in {options.output}, start with {PAGE if options.html else INDEX}.")
 
 
+def _reading(options: argparse.Namespace) -> str:
+    """The options that say how a log is read, as they are typed."""
+    columns = ",".join(f"{role}={column}" for role, column in options.columns.items())
+    valued = {
+        "format": "" if options.format == "auto" else options.format,
+        "columns": columns,
+        "delimiter": options.delimiter,
+        "encoding": "" if options.encoding == UTF_8 else options.encoding,
+    }
+    words = [shlex.join([f"--{name}", value]) for name, value in valued.items() if value]
+    flags = {"--no-urls": options.no_urls, "--quoted-line-feeds": options.quoted_line_feeds}
+    words += [flag for flag, given in flags.items() if given]
+    if words and not options.log:
+        raise UsageError(f"{words[0].split()[0]}: only with --log; it says how a log is read")
+    return " ".join(words)
+
+
 def _workers(experiments: Sequence[Experiment], request: Request) -> int:
     """As many as there are cores, unless they need longer to start than the work takes here."""
     cost = sum(cell.cost for cell in {cell for experiment in experiments for cell in experiment.cells(request)})
@@ -81,12 +104,12 @@ def _workers(experiments: Sequence[Experiment], request: Request) -> int:
 
 
 def _heeding(experiments: list[Experiment], request: Request, *, everything: bool) -> list[Experiment]:
-    """The experiments, if every option says something to each. Of all, those to which people and algorithm do."""
+    """The experiments, if every option means something to each. Of all, those to which people and algorithm do."""
     ignored = {experiment.name: without_effect(experiment, request) for experiment in experiments}
     if not everything:
         for name, options in ignored.items():
             if options:
-                raise UsageError(f"{name}: {', '.join(options)}: has no effect on this experiment")
+                raise UsageError(f"{name}: " + "; ".join(f"{option}: {why}" for option, why in options.items()))
         return experiments
     deaf = [name for name, options in ignored.items() if {"--log", "--profile", "--algorithm"} & set(options)]
     if deaf:
@@ -121,14 +144,17 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
         key=hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16],
     )
     searches = None
-    if any(cell.kind == WEEK for experiment in experiments for cell in experiment.cells(Request(quick=True))):
+    kinds = {cell.kind for experiment in experiments for cell in experiment.cells(Request(quick=True))}
+    if kinds & OF_SEARCHES:
         with run_progress() as (on_progress, _), open_log(replace(reading, draws=0), on_progress=on_progress) as log:
             activity = log.activity()
             assert isinstance(activity, DuckDBActivity)
-            user, query = activity.numbered_searches()
-            searches = user, query
+            user, query, moment = activity.numbered_searches()
+            searches = Searches(user, query, np.ma.filled(moment.astype(np.float64), np.nan))
+    reading = replace(reading, rows=bool(kinds & OF_ROWS))
     with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
-        found = people_of(Path(options.log).name, log.split(optin_fraction=0.5), searches)
+        groups = log.split(optin_fraction=0.5)
+        found = people_of(Path(options.log).name, groups, searches, rows_of(groups) if reading.rows else None)
     make_known(found)
     return found
 
