@@ -100,7 +100,7 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
     """The experiment as one JSON document."""
     return {
         "format": "searchblend-evaluation",
-        "version": 1,
+        "version": 2,
         "experiment": experiment.name,
         "title": experiment.title,
         "source": experiment.source,

@@ -118,7 +118,6 @@ class Searches:
     moment: NDArray[np.float64]
     """in seconds; NaN where the log has no time"""
 
-
     @property
     def days(self) -> float:
         """From the first to the last search that has a time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.blender import (
+    fig09,
     fig10,
     fig12,
     fig13,
@@ -26,12 +27,16 @@ from searchblend_lab.papers.blender import (
 from searchblend_lab.papers.blender.by_group import compared
 from searchblend_lab.papers.blender.published import CCS16_NDCG
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.experiment import Finding, Outcome, Request, hybrid
+from searchblend_lab.papers.experiment import Agreement, Finding, Outcome, Request, holds, hybrid
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 from searchblend_lab.papers.people import PROFILES
 from searchblend_lab.papers.prose import prose
 
-HEAD_FRACTIONS = (0.5, 0.7, 0.8, 0.9, 0.95)
+HEAD_FRACTIONS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+"""f_O = 1 leaves no one to estimate, and is refused"""
+PRINTED_FRACTION = 0.95
+AXES = {"AOL": 0.016, "Yandex": 0.06}
+"""where the axes of [BLJ] Fig. 13 end"""
 _PANELS = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (fig10, fig12, fig13, fig14, fig15, fig16, fig17, fig18, fig19)
@@ -63,17 +68,21 @@ class Evidence:
         return self[name].means(panel, "paper", quantity, **settings)
 
     @cached_property
-    def records_per_client(self) -> Verdict:
-        bands = records_per_client.EXPERIMENT.bands(self._request, self._results)
-        holds, numbers = records_per_client.one_is_best(bands, "paper")
-        return Verdict(holds, f"L1 for 1, 2, 5, 10: {numbers} (independent records; all the same)")
+    def regressions(self) -> Mapping[str, float]:
+        """Of Fig. 9, by column."""
+        return fig09.EXPERIMENT.summaries(self._request, self._results)["paper"]
 
     @cached_property
-    def list_lengths(self) -> dict[float, float]:
-        """Queries in the list by f_O, AOL at 5 %."""
+    def records_per_client(self) -> Verdict:
+        bands = records_per_client.EXPERIMENT.bands(self._request, self._results)
+        does, numbers = records_per_client.one_is_best(bands, "paper")
+        return Verdict(does, f"L1 for 1, 2, 5, 10: {numbers} (independent records; all the same)")
+
+    def by_head_fraction(self, quantity: str) -> dict[float, float]:
+        """Mean by f_O, AOL at 5 %."""
         found = {}
         for fraction in HEAD_FRACTIONS:
-            values = self._results.values(head_fraction_cells(self._request, fraction), "queries")
+            values = self._results.values(head_fraction_cells(self._request, fraction), quantity)
             found[fraction] = sum(values) / len(values)
         return found
 
@@ -126,19 +135,36 @@ def _split_optin(e: Evidence) -> Verdict:
 
 
 def _head_fraction(e: Evidence) -> Verdict:
-    lengths = e.list_lengths
-    numbers = ", ".join(f"f_O {f:g}: {n:.1f}" for f, n in lengths.items())
-    longest = max(lengths.values())
-    return Verdict(lengths[0.95] >= 0.98 * longest, f"queries in the list, {numbers}")
+    """Every step up to .95 makes the list longer."""
+    lengths = e.by_head_fraction("queries")
+    steps = [lengths[f] for f in HEAD_FRACTIONS if f <= PRINTED_FRACTION]
+    return Verdict(all(b > a for a, b in pairwise(steps)), f"queries in the list, {_by_fraction(lengths, '.1f')}")
+
+
+def _beyond_head_fraction(e: Evidence) -> Verdict:
+    """Beyond .95 a percent more of the opt-in users buys fewer queries than before, and every query is worse."""
+    lengths, l1 = e.by_head_fraction("queries"), e.by_head_fraction("query_l1")
+    place, last = HEAD_FRACTIONS.index(PRINTED_FRACTION), HEAD_FRACTIONS[-1]
+    before = HEAD_FRACTIONS[place - 1]
+    up_to = (lengths[PRINTED_FRACTION] - lengths[before]) / (PRINTED_FRACTION - before)
+    beyond = (lengths[last] - lengths[PRINTED_FRACTION]) / (last - PRINTED_FRACTION)
+    each = {fraction: 1e4 * l1[fraction] / lengths[fraction] for fraction in (PRINTED_FRACTION, last)}
+    numbers = f"queries for each percent of f_O: {up_to / 100:.2f} up to .95, {beyond / 100:.2f} beyond; "
+    numbers += f"L1 of each query, in 1e-4: {_by_fraction(each, '.2f')}"
+    return Verdict(beyond < up_to and each[last] > each[PRINTED_FRACTION], numbers)
+
+
+def _by_fraction(values: Means, form: str) -> str:
+    return ", ".join(f"f_O {fraction:g}: {value:{form}}" for fraction, value in values.items())
 
 
 def _sizes(e: Evidence) -> Verdict:
-    holds, parts = True, []
+    does, parts = True, []
     for panel, sizes in ((0, (10, 25, 50)), (1, (10, 50, 100, 500))):
         found = [(s, m[max(m)]) for s in sizes if (m := e.means("fig14", panel, "query_l1", size=s))]
-        holds &= all(b > a for (_, a), (_, b) in pairwise(found))
+        does &= all(b > a for (_, a), (_, b) in pairwise(found))
         parts.append(" < ".join(f"{value:.4f} ({size})" for size, value in found))
-    return Verdict(holds, "L1 at ε = 6 by head size: AOL " + "; Yandex ".join(parts))
+    return Verdict(does, "L1 at ε = 6 by head size: AOL " + "; Yandex ".join(parts))
 
 
 def _ccs(e: Evidence) -> Verdict:
@@ -166,9 +192,10 @@ def _reached_is_good(e: Evidence) -> Verdict:
         label: max(v for s in sizes for v in e.means("fig13", panel, "query_l1", size=s).values())
         for panel, label, sizes in ((0, "AOL", (10, 25, 50)), (1, "Yandex", (10, 50, 100, 500)))
     }
-    numbers = ", ".join(f"{label} at most {value:.4f}" for label, value in largest.items())
+    numbers = ", ".join(f"{label} at most {value:.4f} ({AXES[label]:g})" for label, value in largest.items())
     return Verdict(
-        max(largest.values()) < 0.06, f"L1 where the list is reached: {numbers} (axes of Fig. 13 end at 0.06)"
+        all(value <= AXES[label] for label, value in largest.items()),
+        f"L1 where the list is reached: {numbers}; in brackets where the axes of Fig. 13 end",
     )
 
 
@@ -196,15 +223,15 @@ def _aol_five(e: Evidence) -> Verdict:
     at_five = {s: e.means("fig15", 0, "ndcg", size=s).get(0.05) for s in (10, 25, 50)}
     below = e.means("fig15", 0, "ndcg", size=50)
     numbers = ", ".join(f"{s}: {v:.3f}" if v else f"{s}: not reached" for s, v in at_five.items())
-    holds = all(v is not None and v > 0.95 for v in at_five.values()) and min(below) >= 0.045
-    return Verdict(holds, f"NDCG at 5 %: {numbers}; with head size 50 first at {100 * min(below):g} %")
+    does = all(v is not None and v > 0.95 for v in at_five.values()) and min(below) >= 0.045
+    return Verdict(does, f"NDCG at 5 %: {numbers}; with head size 50 first at {100 * min(below):g} %")
 
 
 def _yandex_one(e: Evidence) -> Verdict:
     at_one = {s: e.means("fig15", 1, "ndcg", size=s).get(0.01) for s in (10, 50, 100, 500)}
     numbers = ", ".join(f"{s}: {v:.3f}" if v else f"{s}: not reached" for s, v in at_one.items())
-    holds = all(at_one[s] is not None and (at_one[s] or 0) > 0.95 for s in (10, 50, 100)) and at_one[500] is None
-    return Verdict(holds, f"NDCG at 1 %: {numbers}")
+    does = all(at_one[s] is not None and (at_one[s] or 0) > 0.95 for s in (10, 50, 100)) and at_one[500] is None
+    return Verdict(does, f"NDCG at 1 %: {numbers}")
 
 
 def _yandex_higher(e: Evidence) -> Verdict:
@@ -221,7 +248,8 @@ def _yandex_higher(e: Evidence) -> Verdict:
 def _yandex_epsilon_one(e: Evidence) -> Verdict:
     at_one = {s: e.means("fig16", 1, "ndcg", size=s).get(1.0) for s in (10, 50, 100, 500)}
     numbers = ", ".join(f"{s}: {v:.3f}" if v else f"{s}: not reached" for s, v in at_one.items())
-    return Verdict(all((at_one[s] or 0) >= 0.95 for s in (10, 50)), f"NDCG at ε = 1: {numbers}")
+    small = all((at_one[s] or 0) >= 0.95 for s in (10, 50))
+    return Verdict(small and at_one[100] is None and at_one[500] is None, f"NDCG at ε = 1: {numbers}")
 
 
 def _better_than_worse(e: Evidence) -> Verdict:
@@ -238,8 +266,8 @@ def _better_than_both(e: Evidence) -> Verdict:
 
 def _optin_grows(e: Evidence) -> Verdict:
     optin, client = e.means("fig17", 0, "optin_query_l1"), e.means("fig17", 1, "client_ndcg")
-    holds = optin[max(optin)] < optin[min(optin)] and client[max(client)] < client[min(client)]
-    return Verdict(holds, f"opt-in L1 {ends(optin)}, clients' NDCG {ends(client)}, 1 % to 10 %")
+    does = optin[max(optin)] < optin[min(optin)] and client[max(client)] < client[min(client)]
+    return Verdict(does, f"opt-in L1 {ends(optin)}, clients' NDCG {ends(client)}, 1 % to 10 %")
 
 
 def _slow_and_fast(e: Evidence) -> Verdict:
@@ -293,56 +321,130 @@ def _tiny_weights(e: Evidence) -> Verdict:
     )
 
 
+def _one_regression(e: Evidence) -> Verdict:
+    means = e.regressions
+    numbers = ", ".join(f"{whose} {means[column]:.2f}" for column, whose in fig09.GROUPS.items())
+    return Verdict(abs(means["blended"] - 1) <= fig09.NEAR, f"regressions, mean over runs: {numbers}")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, what checks it, and where the same fact has a row already."""
+
+    section: str
+    text: str
+    check: Callable[[Evidence], Verdict]
+    counted_in: str = ""
+    why: str = ""
+    """if it does not hold"""
+    fitted: str = ""
+    """to which parameter of the synthetic users it owes that it holds"""
+
+    def finding(self, verdict: Verdict) -> Finding:
+        fitted = verdict.holds and bool(self.fitted)
+        return Finding(
+            f"§{self.section}: {self.text}",
+            "claimed",
+            verdict.numbers,
+            "–",
+            Agreement.FITTED if fitted else holds(verdict.holds),
+            self.fitted if fitted else self.why,
+            self.counted_in,
+        )
+
+
 YANDEX_WHY = "of the Yandex log only sizes are published, so its shares are a fit"
-CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Verdict], str], ...] = (
-    ("4.3.1", "m_C = 1: one record per client yields the greatest utility", lambda e: e.records_per_client, ""),
-    ("4.3.1", "The larger f_C, the better the L1 of clients and blend", _split_l1, ""),
-    (
+TAIL = "the exponent of the profile's tail was chosen for it"
+CLAIMS: tuple[Claim, ...] = (
+    Claim(
+        "4.2",
+        "The blend has only one regression",
+        _one_regression,
+        "fig9",
+        "the shares of neighbouring ranks differ by less than the noise",
+    ),
+    Claim(
+        "4.3.1",
+        "m_C = 1: one record per client yields the greatest utility",
+        lambda e: e.records_per_client,
+        "records-per-client",
+    ),
+    Claim("4.3.1", "The larger f_C, the better the L1 of clients and blend", _split_l1, "fig10"),
+    Claim(
         "4.3.1",
         "f_C = 0.85: the clients' NDCG peaks there",
         _splits,
+        "fig10",
         "to rank our made-up URLs takes more of the budget",
     ),
-    (
+    Claim(
         "4.3.1",
         "A split above 0.85 makes the blended NDCG drop significantly",
         _split_drop,
-        "the clients' does; the blend weighs them down in time",
+        why="the clients' does; the blend weighs them down in time",
     ),
-    ("4.3.1", "The opt-in line does not depend on f_C", _split_optin, ""),
-    ("4.3.1", "f_O = 0.95 is needed for a long list", _head_fraction, ""),
-    ("4.3.1", "Accuracy drops as the head list grows", _sizes, ""),
-    ("4.3.2", "NDCG above 95 % for ε from 1 to 5, CCS'16 in the 30 % range at best", _ccs, ""),
-    ("4.3.3", "AOL: 50 head queries are first reached at 5 % opt-in", _start("fig13", 0, 50, 0.05), ""),
-    ("4.3.3", "Yandex: 500 head queries are reached at 3 %", _start("fig13", 1, 500, 0.03), YANDEX_WHY),
-    ("4.3.3", "Once the list is reached, L1 is small", _reached_is_good, ""),
-    ("4.3.3", "AOL: a slight decline in L1 towards 10 % for the largest list", _ten_percent, ""),
-    ("4.3.3", "L1 falls steadily with ε, for both logs", _l1_falls, ""),
-    ("4.3.3", "Yandex: L1 under 0.1 for ε ≥ 1", _under_a_tenth, ""),
-    ("4.3.3", "AOL: about 5 % opt-in are needed for an NDCG above 95 %", _aol_five, ""),
-    ("4.3.3", "Yandex: above 95 % at 1 % opt-in for all but the largest list", _yandex_one, ""),
-    ("4.3.3", "NDCG is higher for Yandex than for AOL", _yandex_higher, YANDEX_WHY),
-    ("4.3.3", "Yandex: 95 % and above at ε = 1 for all but the two largest lists", _yandex_epsilon_one, ""),
-    ("4.3.3", "The blend is better than the worse of the two groups, always", _better_than_worse, ""),
-    (
+    Claim("4.3.1", "The opt-in line does not depend on f_C", _split_optin),
+    Claim("4.3.1", "f_O = 0.95: a long list needs most of the opt-in users", _head_fraction),
+    Claim("4.2.1 of [BL17]", "f_O past 0.95 gives diminishing returns, and costs utility", _beyond_head_fraction),
+    Claim("4.3.1", "Accuracy drops as the head list grows", _sizes),
+    Claim("4.3.2", "NDCG above 95 % for ε from 1 to 5, CCS'16 in the 30 % range at best", _ccs, "fig12"),
+    Claim(
+        "4.3.3",
+        "AOL: 50 head queries are first reached at 5 % opt-in",
+        _start("fig13", 0, 50, 0.05),
+        "fig13",
+        TAIL,
+        fitted=TAIL,
+    ),
+    Claim(
+        "4.3.3",
+        "Yandex: 500 head queries are reached at 3 %",
+        _start("fig13", 1, 500, 0.03),
+        "fig13",
+        YANDEX_WHY,
+    ),
+    Claim("4.3.3", "Once the list is reached, L1 is small", _reached_is_good),
+    Claim("4.3.3", "AOL: a slight decline in L1 towards 10 % for the largest list", _ten_percent),
+    Claim("4.3.3", "L1 falls steadily with ε, for both logs", _l1_falls, "fig14"),
+    Claim("4.3.3", "Yandex: L1 under 0.1 for ε ≥ 1", _under_a_tenth, "fig14"),
+    Claim(
+        "4.3.3",
+        "AOL: about 5 % opt-in are needed for an NDCG above 95 %",
+        _aol_five,
+        "fig15",
+        "the lists begin elsewhere",
+        fitted=TAIL,
+    ),
+    Claim("4.3.3", "Yandex: above 95 % at 1 % opt-in for all but the largest list", _yandex_one, "fig15"),
+    Claim("4.3.3", "NDCG is higher for Yandex than for AOL", _yandex_higher, "fig16", YANDEX_WHY),
+    Claim(
+        "4.3.3",
+        "Yandex: 95 % and above at ε = 1 for all but the two largest lists",
+        _yandex_epsilon_one,
+        "fig16",
+        YANDEX_WHY,
+    ),
+    Claim("4.3.3", "The blend is better than the worse of the two groups, always", _better_than_worse, "fig17"),
+    Claim(
         "4.3.3",
         "For L1 the blend is better than both groups",
         _better_than_both,
+        "fig17",
         "plug-in variances give rare queries of a small group too much weight",
     ),
-    ("4.3.3", "More opt-in users: their results improve, the clients' deteriorate", _optin_grows, ""),
-    ("4.3.3", "The clients' L1 deteriorates slowly, their NDCG faster", _slow_and_fast, ""),
-    (
+    Claim("4.3.3", "More opt-in users: their results improve, the clients' deteriorate", _optin_grows),
+    Claim("4.3.3", "The clients' L1 deteriorates slowly, their NDCG faster", _slow_and_fast),
+    Claim(
         "4.3.3",
         "The blended NDCG tracks the opt-in users', even from 1 to 3 % where clients are better",
         _tracks_optin,
-        "here the blend follows the better group",
+        why="here the blend follows the better group",
     ),
-    ("4.3.3", "With ε the blend improves with the clients; opt-in L1 is nearly constant", _epsilon_groups, ""),
-    ("4.3.3", "No single group dominates", _nobody_dominates, ""),
-    ("4.3.3", "Tiny opt-in group: once a list is reached, utility is high", _tiny_reached, ""),
-    ("4.3.3", "Tiny opt-in group: its own estimates are much worse than the clients'", _tiny_optin, ""),
-    ("4.3.3", "Tiny opt-in group: the blend leans heavily towards the clients", _tiny_weights, ""),
+    Claim("4.3.3", "With ε the blend improves with the clients; opt-in L1 is nearly constant", _epsilon_groups),
+    Claim("4.3.3", "No single group dominates", _nobody_dominates),
+    Claim("4.3.3", "Tiny opt-in group: once a list is reached, utility is high", _tiny_reached, "fig18"),
+    Claim("4.3.3", "Tiny opt-in group: its own estimates are much worse than the clients'", _tiny_optin, "fig19"),
+    Claim("4.3.3", "Tiny opt-in group: the blend leans heavily towards the clients", _tiny_weights, "fig19"),
 )
 
 
@@ -350,37 +452,34 @@ class Claims:
     """holds / does not hold, with the numbers."""
 
     name = "claims"
-    title = "The claims of [BLJ] §4.3, one by one"
-    source = "[BLJ] §4.3"
+    title = "The claims of [BLJ] §4.2 and §4.3, one by one"
+    source = "[BLJ] §4.2, §4.3"
     about = (
-        "Each sentence of the paper's evaluation that claims something, checked for method paper on the made-up logs."
+        "Each sentence of the paper's evaluation that claims something, checked for method paper on the made-up logs. "
+        "Where a figure's page has a row for the same fact, it is counted there."
     )
 
     def cells(self, request: Request) -> list[Cell]:
         own = _of_the_paper(request)
         experiments: list[PanelExperiment] = list(_PANELS.values())
         cells = [cell for experiment in experiments for cell in experiment.cells(own)]
-        cells += records_per_client.EXPERIMENT.cells(own)
+        cells += records_per_client.EXPERIMENT.cells(own) + fig09.EXPERIMENT.cells(own)
         return cells + [cell for fraction in HEAD_FRACTIONS for cell in head_fraction_cells(own, fraction)]
 
     def conclude(self, request: Request, results: Results) -> Outcome:
         evidence = Evidence(_of_the_paper(request), results)
-        verdicts = [(section, claim, check(evidence), why) for section, claim, check, why in CLAIMS]
+        verdicts = [(claim, claim.check(evidence)) for claim in CLAIMS]
         rows: list[dict[str, Scalar]] = [
-            {"section": section, "claim": claim, "holds": verdict.holds, "numbers": verdict.numbers}
-            for section, claim, verdict, _ in verdicts
+            {"section": claim.section, "claim": claim.text, "holds": verdict.holds, "numbers": verdict.numbers}
+            for claim, verdict in verdicts
         ]
-        findings = [
-            Finding(
-                f"§{section}: {claim}", "claimed", verdict.numbers, "–", verdict.holds, "" if verdict.holds else why
-            )
-            for section, claim, verdict, why in verdicts
-        ]
-        failed = [(claim, verdict.numbers, why) for _, claim, verdict, why in verdicts if not verdict.holds]
-        text = prose("claims", verdicts=verdicts, failed=failed)
+        findings = [claim.finding(verdict) for claim, verdict in verdicts]
+        failed = [(claim.text, verdict.numbers, claim.why) for claim, verdict in verdicts if not verdict.holds]
+        fitted = [claim.text for claim, verdict in verdicts if verdict.holds and claim.fitted]
+        text = prose("claims", verdicts=verdicts, failed=failed, fitted=fitted)
         printed = [
-            f"{'holds         ' if verdict.holds else 'DOES NOT HOLD '} §{section} {claim}: {verdict.numbers}"
-            for section, claim, verdict, _ in verdicts
+            f"{'holds         ' if verdict.holds else 'DOES NOT HOLD '} §{claim.section} {claim.text}: {verdict.numbers}"
+            for claim, verdict in verdicts
         ]
         return Outcome(rows, _draw(verdicts), text, findings, printed=printed)
 
@@ -390,14 +489,14 @@ def _of_the_paper(request: Request) -> Request:
     return Request(request.seed, request.quick, request.runs)
 
 
-def _draw(verdicts: list[tuple[str, str, Verdict, str]]) -> Figure:
+def _draw(verdicts: list[tuple[Claim, Verdict]]) -> Figure:
     figure, (axis,) = new_figure(1)
     figure.set_size_inches(12, 0.42 * len(verdicts) + 0.8)
-    for row, (section, claim, verdict, _) in enumerate(verdicts):
+    for row, (claim, verdict) in enumerate(verdicts):
         color = "#2f7d4f" if verdict.holds else "#b3261e"
         axis.text(0.0, row, "holds" if verdict.holds else "does not hold", color=color, va="center", fontsize=8)
-        axis.text(0.085, row, f"§{section}", va="center", fontsize=8, color="#666666")
-        axis.text(0.125, row, "\n".join(textwrap.wrap(claim, 66)), va="center", fontsize=8)
+        axis.text(0.085, row, f"§{claim.section}", va="center", fontsize=8, color="#666666")
+        axis.text(0.125, row, "\n".join(textwrap.wrap(claim.text, 66)), va="center", fontsize=8)
         axis.text(0.47, row, "\n".join(textwrap.wrap(verdict.numbers, 104)), va="center", fontsize=7, color="#333333")
     axis.set(xlim=(0, 1), ylim=(len(verdicts) - 0.5, -0.8))
     axis.set_axis_off()

@@ -8,7 +8,17 @@ from matplotlib.figure import Figure
 
 from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.experiment import NO_LIST, Agreement, Band, Finding, Outcome, Request, Table, said_of_others, tidy
+from searchblend_lab.papers.experiment import (
+    NO_LIST,
+    Agreement,
+    Band,
+    Finding,
+    Outcome,
+    Request,
+    Table,
+    said_of_others,
+    tidy,
+)
 
 EPSILONS = (1.0, 2.0, 4.0, 6.0)
 QUANTITIES = ("coverage", "query_coverage", "record_coverage", "rest_coverage")

@@ -6,7 +6,17 @@ from matplotlib.figure import Figure
 
 from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.experiment import METHODS, NO_LIST, Band, Finding, Outcome, Request, holds, said_of_others, tidy
+from searchblend_lab.papers.experiment import (
+    METHODS,
+    NO_LIST,
+    Band,
+    Finding,
+    Outcome,
+    Request,
+    holds,
+    said_of_others,
+    tidy,
+)
 from searchblend_lab.papers.panels import METHOD_STYLES, OTHER_STYLE, algorithm_label, plain_log_ticks
 from searchblend_lab.papers.prose import prose
 

@@ -47,7 +47,7 @@ class Figure1:
         text = prose("kkmn_fig1", gap=gap, half=half, high=high, low=low)
         finding = Finding(
             "probability at frequency 110 / 140 / 170",
-            "virtually no chance / – / virtually guaranteed",
+            "virtually guaranteed not / – / virtually guaranteed",
             f"{low:.3f} / {release_probability(140, THRESHOLD, NOISE):.3f} / {high:.3f}",
             f"one half at {half} users",
             holds(low < 0.02 and high > 0.98),
