@@ -52,9 +52,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     ratio = sum(alone["paper"][x] for x in shared) / sum(alone["best"][x] for x in shared)
     text = prose("baselines", parts=parts, ratio=ratio)
     return text, [
-        Finding(
-            "blend better than the better single group (AOL profile, L1)", "–", findings[0], findings[1], Agreement.OURS
-        )
+        Finding("blend better than the better group (AOL profile, L1)", "–", findings[0], findings[1], Agreement.OURS)
     ]
 
 

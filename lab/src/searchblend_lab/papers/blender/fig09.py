@@ -145,7 +145,7 @@ class Figure9:
 
 
 def findings_of(trends: Mapping[str, list[list[dict[str, Any]]]]) -> list[Finding]:
-    """A run of ours is as good as the published one if that lies among the middle 80 % of ours, and counts as it does."""
+    """The published table is one run: its error must be among the middle 80 % of ours, its regressions our mean."""
     published = summary([as_table(FIGURE_9)])
     runs = {m: [summary([table]) for table in tables if len(table) > 1] for m, tables in trends.items()}
     errors = {m: Band.of([run["error"] for run in found]) for m, found in runs.items()}
@@ -170,8 +170,8 @@ def findings_of(trends: Mapping[str, list[list[dict[str, Any]]]]) -> list[Findin
                 f"{means['paper']:.2f}",
                 f"{means['best']:.2f}",
                 holds(abs(means["paper"] - published[column]) <= NEAR),
-                f"at most {published[column]:.0f} in {lucky} of {len(counts['paper'])} runs; the shares of neighbouring "
-                "ranks differ by less than the noise",
+                f"at most {published[column]:.0f} in {lucky} of {len(counts['paper'])} runs; the shares of "
+                "neighbouring ranks differ by less than the noise",
             )
         )
     fewer = sum(run["blended"] < min(run["optin"], run["client_query"]) for run in runs["paper"])

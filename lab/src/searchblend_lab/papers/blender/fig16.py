@@ -43,7 +43,7 @@ def _two_largest(curves: Curves, panel: int, sizes: tuple[int, ...]) -> Finding:
         shown["paper"],
         shown["best"],
         holds(not any(point.reached for point in lengths["paper"])),
-        f"{' and '.join(str(p.size) for p in lengths['paper'] if p.reached)} is reached: the profile's shares are a fit",
+        f"{' and '.join(str(p.size) for p in lengths['paper'] if p.reached)} is reached; the profile is a fit",
     )
 
 

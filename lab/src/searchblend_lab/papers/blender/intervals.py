@@ -65,7 +65,7 @@ class Intervals:
                 "several-records",
                 run,
                 cost=0.4,
-                people=request.people or "aol",
+                people=request.log.name if request.log else "aol",
                 users=None,
                 method="best",
                 alike=situation.alike,

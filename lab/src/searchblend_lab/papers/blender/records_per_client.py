@@ -52,7 +52,7 @@ class RecordsPerClient:
                 "several-records",
                 run,
                 cost=0.3 + 0.1 * count,
-                people=request.people or "aol",
+                people=request.log.name if request.log else "aol",
                 users=None,
                 method=method,
                 alike=alike,

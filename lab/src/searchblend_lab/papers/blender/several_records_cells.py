@@ -77,7 +77,8 @@ class _People:
 def _people(people: str, alike: bool, users: int | None, run: int, seed: int) -> _People:
     """People with records of their own: independent of each other, or (``alike``) all the same.
 
-    Of a log of one's own: the records that each has, or the one that was drawn. Of a profile, how many a person has follows the AOL log's lines per user (median 17, log-normal with unequal halves), at most 60.
+    Of a log of one's own: the records that each has, or the one that was drawn. Of a profile, how many a person has
+    follows the AOL log's lines per user (median 17, log-normal with unequal halves), at most 60.
     """
     log = people_named(people)
     if isinstance(log, LogPeople):
