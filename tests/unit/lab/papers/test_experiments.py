@@ -21,7 +21,7 @@ from searchblend_lab.papers.evaluate import CELLS_FILE, evaluate
 from searchblend_lab.papers.experiment import Outcome, Request
 from searchblend_lab.papers.outputs import columns, write_outcome
 from searchblend_lab.papers.page import write_index, write_page
-from searchblend_lab.papers.people import LogPeople, make_known
+from searchblend_lab.papers.people import LogPeople, Rows, make_known
 from searchblend_lab.papers.registry import EXPERIMENTS, experiments_named
 
 pytestmark = pytest.mark.thorough
@@ -60,15 +60,17 @@ def test_other_people_than_the_papers(name: str):
 
 
 def test_people_so_few_that_no_list_is_reached(tmp_path):
-    few = LogPeople("few.tsv", [Record("a", "u")], np.array([3000]))
+    rows = Rows([Record("a", "u")], np.zeros(3000, dtype=np.int64), np.ones(3000, dtype=np.int64))
+    few = LogPeople("few.tsv", [Record("a", "u")], np.array([3000]), rows=rows)
     make_known(few)
     request = Request(quick=True, runs=1, people=few.name)
-    for name in ("fig13", "fig17", "poisoning"):
+    for name in ("fig9", "fig13", "fig17", "poisoning", "records-per-client", "intervals"):
         experiment = EXPERIMENTS[name]
         cells = experiment.cells(request)
         outcome = experiment.conclude(request, Results({cell: {"queries": 0} for cell in cells}))
         write_outcome(experiment, outcome, request, tmp_path)
-        assert "reached" in outcome.text
+        assert outcome.text.startswith("Nothing could be measured on the people of few.tsv: no list reached")
+        assert not outcome.findings
 
 
 def test_names():

@@ -183,7 +183,7 @@ def findings_of(trends: Mapping[str, list[list[dict[str, Any]]]]) -> list[Findin
             f"in {fewer} of {len(runs['paper'])} runs",
             "–",
             holds(2 * fewer > len(runs["paper"])),
-            f"on average {blend:.2f} against {clients:.2f} of the clients alone; in the published table one against one",
+            f"on average {blend:.2f} against {clients:.2f} of the clients alone, as 1 against 1 in the published table",
         )
     )
     return findings

@@ -103,8 +103,9 @@ class RecordsPerClient:
             axis.set(xlabel="cells per report, $m_C$", ylabel=label, xscale="log")
             axis.set_xticks(COUNTS, [str(count) for count in COUNTS])
             axis.minorticks_off()
-        axes[0].set_yscale("log")
-        plain_log_ticks(axes[0].yaxis)
+        if any(bands.values()):
+            axes[0].set_yscale("log")
+            plain_log_ticks(axes[0].yaxis)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
         return figure
