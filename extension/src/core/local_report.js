@@ -37,7 +37,7 @@ export function randomizedCell(cell, head, probabilities, randomness) {
 }
 
 /**
- * One cell ⟨query, url⟩ by position, truth in, report out. [BLJ] Fig. 6, lines 12-21.
+ * One cell ⟨query, url⟩ by position, truth in, report out. [BLJ] Fig. 6, lines 7-21.
  *
  * One word decides between truth and the two lies. Only a liar draws a second: its high half chooses the other query,
  * its low half the URL, each exactly uniform.

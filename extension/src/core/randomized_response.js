@@ -4,7 +4,7 @@ import { expFractionBounds } from "./fixed_point.js";
 import { Fraction, whole } from "./fraction.js";
 
 /**
- * A rational lower bound (by less than 2^-110) of t = (e^ε + (δ/2)(k−1)) / (e^ε + k − 1), [BLJ] Fig. 6, lines 8-10.
+ * A rational lower bound (by less than 2^-110) of t = (e^ε + (δ/2)(k−1)) / (e^ε + k − 1), [BLJ] Fig. 6, lines 4-6.
  * One value cannot be lied about: t = 1. Rounding down costs no privacy.
  * @param {{epsilon: Fraction, delta: Fraction}} share @param {number} nValues k
  */

@@ -24,7 +24,7 @@ export class ReportProbabilities {
     Object.freeze(this);
   }
 
-  /** [BLJ] Fig. 6, lines 7-10. @param {Sizes} head @param {ReportParams} params */
+  /** [BLJ] Fig. 6, lines 2-6. @param {Sizes} head @param {ReportParams} params */
   static of(head, params) {
     return printed(head, params);
   }

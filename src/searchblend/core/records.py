@@ -56,7 +56,7 @@ class HeadList:
     """An ordered, immutable map query → URLs, with ⋆ appended in the one canonical way.
 
     The *cells* are what a device may report: for each query its URLs and then ⟨q,⋆⟩, and ⟨⋆,⋆⟩ last
-    ([BLJ] Fig. 6, lines 3-6). Both k (``n_queries``) and k_q (``n_urls``) count ⋆. A list for logs without
+    ([BLJ] Fig. 6, lines 4-6). Both k (``n_queries``) and k_q (``n_urls``) count ⋆. A list for logs without
     URLs has no URL anywhere, so each query has the single cell ⟨q,⋆⟩.
     """
 

@@ -368,6 +368,20 @@ class SqlGroup:
         self._database.discard(shares)
         return OwnShares(_in_order(sums, head), int(squares))
 
+    def numbered_rows(self) -> tuple[list[Record], list[list[int]]]:
+        """The distinct records, and the numbers of each user's. NOT PRIVATE: to evaluate."""
+        records = f"SELECT DISTINCT query, url FROM {self._held()}"
+        numbered = f"SELECT query, url, row_number() OVER (ORDER BY query, url) - 1 AS number FROM ({records}) AS found"
+        listed = self._database.make("listed", numbered)
+        names = self._database.rows(f"SELECT query, url FROM {listed} ORDER BY number")
+        of_each = f"""
+            SELECT array_agg(number) FROM {self._held()} AS held JOIN {listed} AS listed
+            ON held.query = listed.query AND held.url IS NOT DISTINCT FROM listed.url GROUP BY person ORDER BY person
+        """
+        users = [sorted(numbers) for (numbers,) in self._database.rows(of_each)]
+        self._database.discard(listed)
+        return [record_of(query, url) for query, url in names], users
+
     def _held(self) -> str:
         """All rows of these people, fetched when they are first asked for."""
         if self._rows_of is None:

@@ -26,8 +26,12 @@ def test_list_explains_every_experiment(capsys):
         (["fig9"], "-o: expected a folder"),
         (["list", "fig9"], "expected alone"),
         (["fig9", "-o", "x", "--algorithm", "nothing"], "expected package.module:object"),
-        (["claims", "-o", "x", "--profile", "aol"], "claims: --profile: has no effect on this experiment"),
-        (["kkmn-table1", "-o", "x", "--quick", "--runs", "2"], "kkmn-table1: --runs, --quick: has no effect"),
+        (["claims", "-o", "x", "--profile", "aol"], "claims: --profile: its claims are about the logs of the paper"),
+        (
+            ["kkmn-table1", "-o", "x", "--quick", "--runs", "2"],
+            "kkmn-table1: --runs: it computes formulas",
+        ),
+        (["fig9", "-o", "x", "--format", "aol"], "--format: only with --log"),
     ],
 )
 def test_misuse(arguments, problem, capsys, monkeypatch, tmp_path):
@@ -44,21 +48,43 @@ def test_a_file_is_not_a_folder(tmp_path, capsys):
 
 
 @pytest.mark.thorough
-def test_weeks_are_those_of_a_log_of_ones_own(tmp_path, capsys, monkeypatch):
-    """Three people, the second with two searches of one query: every figure can be counted by hand."""
+def test_a_log_with_so_few_people_says_that_nothing_was_measured(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = [f"{user}\t{query}\tu.example\t{i}" for i, (user, query) in enumerate(["ar", "br", "bb", "br", "cg"])]
-    (tmp_path / "log.tsv").write_text("\n".join(["user\tquery\turl\ttime", *lines]))
-    arguments = ["evaluate", "kkmn-fig2", "kkmn-table2", "--log", "log.tsv", "--runs", "1", "-o", "found"]
-    assert main([*arguments, "--workers", "1", "--json"]) == 0
-    figure, table = json.loads(capsys.readouterr().out)
-    assert figure["text"].startswith("On the people of log.tsv")
-    assert figure["findings"] == table["findings"] == []
-    assert figure["not_private"]
-    assert {row["mean"] for row in figure["rows"]} == {0.0}, "nothing of three people is published"
-    assert "evaluate kkmn-fig2 --log log.tsv --runs 1 --seed 1 -o" in (tmp_path / "found/kkmn-fig2.md").read_text()
-    assert main(["evaluate", "kkmn-table5", "--log", "log.tsv", "-o", "found"]) == 2
-    assert "kkmn-table5: --log: has no effect on this experiment" in capsys.readouterr().err
+    (tmp_path / "log.tsv").write_text("\n".join(["who\tquery\turl\ttime", *lines]))
+    arguments = ["--log", "log.tsv", "--columns", "user=who", "--runs", "1", "-o", "found", "--workers", "1", "--json"]
+    names = ["kkmn-fig2", "kkmn-table2", "kkmn-fig4", "graph-algorithms"]
+    assert main(["evaluate", *names, *arguments]) == 0
+    for document in json.loads(capsys.readouterr().out):
+        assert document["text"].startswith("Nothing could be measured on the people of log.tsv"), document["experiment"]
+        assert document["findings"] == []
+        assert document["not_private"]
+    made = "evaluate kkmn-fig2 --log log.tsv --columns user=who --runs 1 --seed 1 -o"
+    assert made in (tmp_path / "found/kkmn-fig2.md").read_text()
+    assert main(["evaluate", "kkmn-table5", *arguments]) == 2
+    assert "kkmn-table5: --log: its seeds are topics" in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_every_search_of_a_log_counts_where_the_click_graphs_paper_counts_them(tmp_path, capsys, monkeypatch):
+    """Eight hundred people search for one thing on the first day; each has one of two habits on the ninth."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{user}\tnews\tu.example\t{user}" for user in range(800)]
+    rows += [f"{user}\t{'ab'[user % 2]}\tv.example\t{8 * 86_400 + user}" for user in range(800)]
+    (tmp_path / "log.tsv").write_text("\n".join(["user\tquery\turl\ttime", *rows]) + "\n")
+    names = ["kkmn-fig2", "kkmn-fig3", "graph-algorithms", "records-per-client"]
+    arguments = ["--log", "log.tsv", "--runs", "1", "-o", "found", "--workers", "1", "--json"]
+    assert main(["evaluate", *names, *arguments]) == 0
+    clients, week, spans, algorithms = json.loads(capsys.readouterr().out)
+    share = {(row["method"], row["d"]): row["mean"] for row in week["rows"] if row["quantity"] == "published"}
+    assert share["paper", 1] == pytest.approx(100 / 3), "of each person the first search alone"
+    assert share["paper", 5] == share["best", 5] == 100, "all three queries are far over the thresholds"
+    assert share["paper", 160] == 0, "and far below that of so many searches of each"
+    assert {row["span"] for row in spans["rows"]} == {"one day", "one week"}
+    day = {row["d"]: row["mean"] for row in spans["rows"] if row["span"] == "one day"}
+    assert day[1] == day[20] == 100, "of the first day the one query that there is"
+    assert {row["log"] for row in algorithms["rows"]} == {"log.tsv"}
+    assert clients["not_private"]
 
 
 @pytest.mark.thorough

@@ -58,6 +58,12 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 
+OF_SEARCHES: Final = frozenset({"kkmn-selection", "kkmn-span", "graph-algorithms"})
+"""the kinds that take all searches of a log of one's own"""
+OF_ROWS: Final = frozenset({"several-records"})
+"""the kinds that take all of its records"""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One run of one setting."""

@@ -6,11 +6,13 @@ import argparse
 import contextlib
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
@@ -24,13 +26,14 @@ from searchblend.logs.duckdb.activity import DuckDBActivity
 from searchblend.logs.formats.layout import UTF_8
 from searchblend.logs.read import open_log
 from searchblend_lab.papers.algorithms import load_algorithm
-from searchblend_lab.papers.clickgraph.week import WEEK
+from searchblend_lab.papers.cells import OF_ROWS, OF_SEARCHES
 from searchblend_lab.papers.comparisons.real_logs import EPSILONS, OPTIN, RealLog, measure_logs
-from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
-from searchblend_lab.papers.experiment import Experiment, Request, Table, without_effect
+from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of, rows_of
+from searchblend_lab.papers.experiment import Experiment, Request, Table
+from searchblend_lab.papers.heeding import without_effect
 from searchblend_lab.papers.outputs import document, findings_table
 from searchblend_lab.papers.page import INDEX
-from searchblend_lab.papers.people import LogPeople, make_known
+from searchblend_lab.papers.people import LogPeople, Searches, make_known
 from searchblend_lab.papers.registry import ALL, EXPERIMENTS, experiments_named
 
 _WORTH_WORKERS: Final = 4.0
@@ -52,8 +55,9 @@ def run_evaluate(options: argparse.Namespace) -> None:
     if options.algorithm:
         load_algorithm(options.algorithm)
     experiments = experiments_named(options.names)
+    _check_real(options)
+    reading = _reading(options)
     log = _log_people(options, experiments) if options.log else None
-    _check_real(options, experiments)
     request = Request(
         seed=options.seed,
         quick=options.quick,
@@ -62,7 +66,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
         algorithm=options.algorithm,
         logs=_real_logs(options) if options.logs else (),
         source=options.source or "",
-        reading=_reading_typed(options),
+        reading=reading,
     )
     experiments = _heeding(experiments, request, everything=ALL in options.names)
     with _progress(options.output) as on_cost:
@@ -84,6 +88,23 @@ def run_evaluate(options: argparse.Namespace) -> None:
     print_line(f"Everything is in {options.output}, start with {PAGE if options.html else INDEX}.")
 
 
+def _reading(options: argparse.Namespace) -> str:
+    """The options that change what is read of logs or compared on them, as they are typed."""
+    words: list[str] = []
+    for name in _OF_LOGS:
+        value = getattr(options, name)
+        if isinstance(value, tuple):
+            value = ",".join(f"{one:g}" for one in value)
+        elif isinstance(value, dict):
+            value = ",".join(f"{role}={column}" for role, column in value.items())
+        if value and value not in ("auto", UTF_8):
+            flag = f"--{name.replace('_', '-')}"
+            words.append(flag if value is True else shlex.join([flag, str(value)]))
+    if words and not (options.log or options.logs):
+        raise UsageError(f"{words[0].split()[0]}: only with --log or --logs; it says how a log is read")
+    return " ".join(words)
+
+
 def _workers(experiments: Sequence[Experiment], request: Request) -> int:
     """As many as there are cores, unless they need longer to start than the work takes here."""
     cost = sum(cell.cost for cell in {cell for experiment in experiments for cell in experiment.cells(request)})
@@ -91,14 +112,14 @@ def _workers(experiments: Sequence[Experiment], request: Request) -> int:
 
 
 def _heeding(experiments: list[Experiment], request: Request, *, everything: bool) -> list[Experiment]:
-    """The experiments, if every option says something to each. Of all, those to which people and algorithm do."""
+    """The experiments, if every option means something to each. Of all, those to which people and algorithm do."""
     if not request.logs:  # only of all: named alone, it was refused
         experiments = [experiment for experiment in experiments if experiment is not EXPERIMENTS["real"]]
     ignored = {experiment.name: without_effect(experiment, request) for experiment in experiments}
     if not everything:
         for name, options in ignored.items():
             if options:
-                raise UsageError(f"{name}: {', '.join(options)}: has no effect on this experiment")
+                raise UsageError(f"{name}: " + "; ".join(f"{option}: {why}" for option, why in options.items()))
         return experiments
     deaf = [name for name, options in ignored.items() if {"--log", "--logs", "--profile", "--algorithm"} & set(options)]
     if deaf:
@@ -124,19 +145,22 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
     key = hashlib.sha256(f"evaluate {options.seed}".encode()).digest()[:16]
     reading = replace(read_options(options), rows=False, key=key)
     searches = None
-    if any(cell.kind == WEEK for experiment in experiments for cell in experiment.cells(Request(quick=True))):
+    kinds = {cell.kind for experiment in experiments for cell in experiment.cells(Request(quick=True))}
+    if kinds & OF_SEARCHES:
         with run_progress() as (on_progress, _), open_log(replace(reading, draws=0), on_progress=on_progress) as log:
             activity = log.activity()
             assert isinstance(activity, DuckDBActivity)
-            user, query = activity.numbered_searches()
-            searches = user, query
+            user, query, moment = activity.numbered_searches()
+            searches = Searches(user, query, np.ma.filled(moment.astype(np.float64), np.nan))
+    reading = replace(reading, rows=bool(kinds & OF_ROWS))
     with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
-        found = people_of(Path(options.log).name, log.split(optin_fraction=0.5), searches)
+        groups = log.split(optin_fraction=0.5)
+        found = people_of(Path(options.log).name, groups, searches, rows_of(groups) if reading.rows else None)
     make_known(found)
     return found
 
 
-def _check_real(options: argparse.Namespace, experiments: Sequence[Experiment]) -> None:
+def _check_real(options: argparse.Namespace) -> None:
     """The comparison on real logs needs them, and they mean nothing without it."""
     if not options.logs and "real" in options.names:
         raise UsageError("real: --logs FILE…: expected the logs to compare on")
@@ -156,20 +180,6 @@ def _real_logs(options: argparse.Namespace) -> tuple[RealLog, ...]:
             optin=None if options.opt_in_column else options.opt_in or OPTIN,
             on_progress=on_progress,
         )
-
-
-def _reading_typed(options: argparse.Namespace) -> str:
-    """The options of a comparison on real logs that change what is read or compared."""
-    words: list[str] = []
-    for name in _OF_LOGS:
-        value = getattr(options, name)
-        if isinstance(value, tuple):
-            value = ",".join(f"{one:g}" for one in value)
-        elif isinstance(value, dict):
-            value = ",".join(f"{role}={column}" for role, column in value.items())
-        if value and value not in ("auto", UTF_8):
-            words.append(f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}"))
-    return " ".join(words)
 
 
 @contextlib.contextmanager

@@ -11,11 +11,11 @@ import numpy as np
 
 from searchblend.blender.groups import UserGroup
 from searchblend.core.records import Record
-from searchblend.mechanisms.tally import Ints
+from searchblend.logs.relational import SqlGroup
 from searchblend_lab.papers.experiment import Experiment, Outcome, Request
 from searchblend_lab.papers.outputs import write_outcome
 from searchblend_lab.papers.page import write_index, write_page
-from searchblend_lab.papers.people import LogPeople, People, make_known
+from searchblend_lab.papers.people import LogPeople, People, Rows, Searches, make_known
 from searchblend_lab.papers.runner import compute_cells
 from searchblend_lab.papers.store import CellStore
 
@@ -71,12 +71,27 @@ def evaluate(
     return evaluated
 
 
-def people_of(label: str, groups: Sequence[UserGroup], searches: tuple[Ints, Ints] | None = None) -> LogPeople:
-    """Everybody in these groups with the record that was drawn for them, and perhaps all of their searches."""
+def people_of(
+    label: str, groups: Sequence[UserGroup], searches: Searches | None = None, rows: Rows | None = None
+) -> LogPeople:
+    """The people of these groups with the record that was drawn for each, and perhaps all searches and records."""
     counts: dict[Record, int] = {}
     for group in groups:
         for count, records in group.tally().at_least(1).items():
             for record in records:
                 counts[record] = counts.get(record, 0) + count
     ordered = sorted(counts, key=lambda record: (-counts[record], str(record.query), str(record.url)))
-    return LogPeople(label, ordered, np.array([counts[record] for record in ordered], dtype=np.int64), searches)
+    return LogPeople(label, ordered, np.array([counts[record] for record in ordered], dtype=np.int64), searches, rows)
+
+
+def rows_of(groups: Sequence[UserGroup]) -> Rows:
+    """All records of the people in these groups, which were read with all rows."""
+    known: dict[Record, int] = {}
+    numbers, lengths = [np.empty(0, dtype=np.int64)], []
+    for group in groups:
+        assert isinstance(group, SqlGroup)
+        records, users = group.numbered_rows()
+        number_of = np.array([known.setdefault(record, len(known)) for record in records], dtype=np.int64)
+        numbers += [number_of[user] for user in users]
+        lengths += [len(user) for user in users]
+    return Rows(list(known), np.concatenate(numbers), np.array(lengths, dtype=np.int64))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -35,7 +36,7 @@ class Request:
     source: str = ""
     """where they come from, for the page"""
     reading: str = ""
-    """how they are read and compared, as it was typed"""
+    """how logs are read and compared, as it is typed"""
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -51,9 +52,9 @@ class Request:
     def options(self) -> str:
         """As they are typed, every one that makes a difference."""
         words = [f"--log {self.log.label}" if self.log else f"--profile {self.people}"] if self.people else []
-        if self.logs:
-            words += ["--logs", *(log.label for log in self.logs), *([self.reading] if self.reading else [])]
-            words += ["--source …"] if self.source else []
+        words += ["--logs", *(log.label for log in self.logs)] if self.logs else []
+        words += [self.reading] if self.reading else []
+        words += ["--source …"] if self.source else []
         words += [f"--{name} {value}" for name, value in (("runs", self.runs), ("algorithm", self.algorithm)) if value]
         return " ".join([*words, *(["--quick"] if self.quick else []), f"--seed {self.seed}"])
 
@@ -68,6 +69,29 @@ class Request:
         return tuple(dict.fromkeys((*values[::2], values[-1]))) if self.quick else tuple(values)
 
 
+class Agreement(StrEnum):
+    """How a row of ours stands to what a paper says."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    FITTED = "fitted"
+    """a parameter of the synthetic users was chosen to give this row, so it is no evidence"""
+    NOT_COMPARABLE = "not comparable"
+    OURS = "–"
+    """the papers say nothing about it"""
+
+
+def holds(condition: bool) -> Agreement:
+    return Agreement.AGREES if condition else Agreement.DIFFERS
+
+
+def near(published: float, paper: float, best: float | None, tolerance: float) -> Agreement:
+    """Within the tolerance. Where method ``best`` is too, the row cannot tell the printed algorithm from another."""
+    if abs(paper - published) > tolerance:
+        return Agreement.DIFFERS
+    return Agreement.NOT_COMPARABLE if best is not None and abs(best - published) <= tolerance else Agreement.AGREES
+
+
 @dataclass(frozen=True)
 class Finding:
     """One line of the table "the paper and us"."""
@@ -78,14 +102,16 @@ class Finding:
     """ours with method ``paper``"""
     best: str
     """ours with method ``best``"""
-    agrees: bool | None
-    """``None``: the paper says nothing to compare with"""
+    agreement: Agreement
     why: str = ""
+    """of anything but agreement"""
+    counted_in: str = ""
+    """the experiment that has a row for the same fact: it is counted there"""
 
     @property
     def verdict(self) -> str:
-        word = {True: "agrees", False: "differs", None: "–"}[self.agrees]
-        return f"{word}: {self.why}" if self.why else word
+        word = f"{self.agreement} (counted in {self.counted_in})" if self.counted_in else str(self.agreement)
+        return f"{word}: {self.why}" if self.why and self.agreement is not Agreement.AGREES else word
 
 
 @dataclass(frozen=True)
@@ -135,29 +161,15 @@ class Experiment(Protocol):
     def conclude(self, request: Request, results: Results) -> Outcome: ...
 
 
-def without_effect(experiment: Experiment, request: Request) -> list[str]:
-    """The options of a request that an experiment would not heed: with others it computes the very same."""
-    others: dict[str, Request] = {}
-    if request.people:
-        instead = None if request.log else {"aol": "yandex", "yandex": "aol"}[request.people]
-        others["--log" if request.log else "--profile"] = replace(request, people=instead)
-    if request.logs:
-        others["--logs"] = replace(request, logs=())
-    if request.algorithm:
-        others["--algorithm"] = replace(request, algorithm=None)
-    if request.runs:
-        others["--runs"] = replace(request, runs=request.runs + 1)
-    if request.quick:
-        others["--quick"] = replace(request, quick=False)
-    cells = experiment.cells(request)
-    return [option for option, other in others.items() if experiment.cells(other) == cells]
-
-
-def said_of_a_log(people: LogPeople, *, found: bool) -> str:
-    """Instead of the sentences about a figure of the paper, which is about another log."""
-    if not found:
-        return f"Nothing could be measured on the people of {people.label}: no list reached its size."
+def said_of_others(people: People, *, nothing: str = "") -> str:
+    """Instead of the sentences about a figure of the paper, which is about other people."""
+    if nothing:
+        return f"Nothing could be measured on the people of {people.label}: {nothing}."
     return f"On the people of {people.label}. What the paper says of its own log is not compared."
+
+
+NO_LIST: Final = "no list reached its size"
+NOTHING_PUBLISHED: Final = "no query of it passes the threshold at any setting"
 
 
 def hybrid(people: People, method: str, run: int, **changes: Scalar) -> Cell:

@@ -63,7 +63,7 @@ def as_json(value: Any) -> bytes:
 
 def write_parquet(rows: Sequence[dict[str, Scalar]], path: Path) -> None:
     """The same rows with their types, through the database that reads logs; one thread, so that they stay in order."""
-    values = {name: [row.get(name) for row in rows] for name in columns(rows)}
+    values = {name: [row.get(name) for row in rows] for name in columns(rows) or ["nothing"]}
     fields = ", ".join(f"{_name(name)}::{_type_of(column)} AS {_name(name)}" for name, column in values.items())
     try:
         with duckdb.connect(config={"threads": 1}) as database:
@@ -100,7 +100,7 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
     """The experiment as one JSON document."""
     return {
         "format": "searchblend-evaluation",
-        "version": 1,
+        "version": 2,
         "experiment": experiment.name,
         "title": experiment.title,
         "source": experiment.source,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
 from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets, render
-from searchblend_lab.papers.experiment import Finding, Table
+from searchblend_lab.papers.experiment import Agreement, Finding, Table
 from searchblend_lab.papers.outputs import findings_table, markdown_table
 from searchblend_lab.papers.registry import EXPERIMENTS
 
@@ -19,8 +20,10 @@ INDEX: Final = "index.md"
 INTRODUCTION: Final = (
     "How searchblend does against the papers and against itself, on made-up people with the published shape of the AOL "
     "and Yandex logs. Method `paper` is the algorithm as printed, `best` the default of `searchblend run`. Lines and "
-    "numbers are means over runs, bands the middle 80 % of them. A row agrees when method `paper` gives what the paper "
-    "says; where it does not, the row says why if we know."
+    "numbers are means over runs, bands the middle 80 % of them. A row *agrees* when method `paper` gives what the "
+    "paper says, and of a number also when the other method would not pass as well; it *differs* with the reason, if "
+    "we know it; it is *fitted* when a parameter of the synthetic users was chosen to give it, which is no evidence; "
+    "it is *not comparable* when our data cannot tell. A fact that has rows on two pages is counted on one of them."
 )
 
 
@@ -48,9 +51,19 @@ def write_index(folder: Path) -> None:
 
 
 def _summary(found: Sequence[Mapping[str, Any]]) -> str:
-    compared = [entry for document in found for entry in document["findings"] if entry["agrees"] is not None]
-    agreeing = sum(entry["agrees"] for entry in compared)
-    return f"{agreeing} of {len(compared)} rows that can be compared agree."
+    """How many facts of the papers come out how; each is counted once, where it has a row of its own."""
+    pages = {document["experiment"] for document in found}
+    counts = Counter(
+        entry["agreement"]
+        for document in found
+        for entry in document["findings"]
+        if entry["agreement"] != Agreement.OURS and entry["counted_in"] not in pages
+    )
+    agrees, differs, fitted, other = (counts[kind] for kind in list(Agreement)[:4])
+    return (
+        f"Of {agrees + differs} facts of the papers that were not used to make the synthetic users, {agrees} agree and "
+        f"{differs} differ. {fitted} more are fitted and {other} not comparable."
+    )
 
 
 def _command(found: Sequence[Mapping[str, Any]]) -> str:
@@ -62,11 +75,12 @@ def _command(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def finding(entry: Mapping[str, Any]) -> Finding:
-    return Finding(**{name: value for name, value in entry.items() if name != "verdict"})
+    known = {name: value for name, value in entry.items() if name != "verdict"}
+    return Finding(**{**known, "agreement": Agreement(entry["agreement"])})
 
 
 def write_page(folder: Path) -> None:
-    """index.html with every plot inside: one file to send to somebody."""
+    """index.html with every plot inside: one file to send on."""
     found = documents(folder)
     content = render(
         "results.html",

@@ -18,6 +18,7 @@ from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.experiment import (
     METHODS,
+    NO_LIST,
     REACHED,
     Band,
     Finding,
@@ -25,10 +26,10 @@ from searchblend_lab.papers.experiment import (
     Request,
     Table,
     hybrid,
-    said_of_a_log,
+    said_of_others,
     tidy,
 )
-from searchblend_lab.papers.people import People
+from searchblend_lab.papers.people import People, people_named
 
 SIZE_COLORS: Final = {10: "#1b6ca8", 25: "#c8553d", 50: "#2f7d4f", 100: "#7a4ea3", 500: "#b8860b"}
 GROUP_COLORS: Final = {"blended": "#111111", "opt-in": "#c8553d", "clients": "#1b6ca8"}
@@ -189,14 +190,12 @@ class PanelExperiment:
         if request.people is None:
             return self.conclusion(request, curves)
         found = any(point.band and point.reached for points in curves.all.values() for point in points)
-        if request.log:
-            return said_of_a_log(request.log, found=found), []
         try:
-            if found:
+            if found and not request.log:
                 return self.conclusion(request, curves)
         except (KeyError, ValueError, IndexError, ZeroDivisionError):
-            pass
-        return "Too few lists reached their size on these people to compare with the paper.", []
+            found = False
+        return said_of_others(people_named(request.people), nothing="" if found else NO_LIST), []
 
     def _point(self, request: Request, panel: Panel, curve: Curve, x: float, results: Results) -> Point:
         cells = self._cells(request, panel, curve, x)

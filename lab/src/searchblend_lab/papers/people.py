@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from searchblend.core.errors import RunError
 from searchblend.core.records import HeadList, Record
@@ -108,23 +109,58 @@ class IndexedRecords(ListedRecords):
         return cells
 
 
+@dataclass(frozen=True)
+class Searches:
+    """All searches of a log: users one after the other, each one's in order of time."""
+
+    user: Ints
+    query: Ints
+    moment: NDArray[np.float64]
+    """in seconds; NaN where the log has no time"""
+
+    @property
+    def days(self) -> float:
+        """From the first to the last search that has a time."""
+        timed = self.moment[~np.isnan(self.moment)]
+        return float(np.ptp(timed)) / 86_400 if len(timed) else 0.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All records of a log, one person's next to each other."""
+
+    records: Sequence[Record]
+    numbers: Ints
+    """of the record, row by row"""
+    lengths: Ints
+    """rows of each person"""
+
+
 class LogPeople:
     """The people of a log with the record that was drawn for each: the same people in every run, split anew."""
 
     delta, optin, sizes = AOL.delta, AOL.optin_fraction, (10, 25, 50)
 
     def __init__(
-        self, label: str, records: Sequence[Record], counts: Ints, searches: tuple[Ints, Ints] | None = None
+        self,
+        label: str,
+        records: Sequence[Record],
+        counts: Ints,
+        searches: Searches | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self.label = label
-        self._searches = searches
-        self._universe = IndexedRecords(records)
+        self._searches, self._rows = searches, rows
+        self._records, self._universe = records, IndexedRecords(records)
         self._counts = counts
         digest = hashlib.sha256(counts.tobytes())
         for record in records:
             digest.update(f"{record.query}\t{record.url}\n".encode("utf-8", "surrogatepass"))
-        for numbers in searches or ():
-            digest.update(numbers.tobytes())
+        if searches:
+            for numbers in (searches.user, searches.query, searches.moment):
+                digest.update(numbers.tobytes())
+        if rows:
+            digest.update(repr(len(rows.records)).encode() + rows.numbers.tobytes() + rows.lengths.tobytes())
         self.name = f"log-{digest.hexdigest()[:16]}"
 
     @property
@@ -132,11 +168,22 @@ class LogPeople:
         return int(self._counts.sum())
 
     @property
-    def searches(self) -> tuple[Ints, Ints]:
-        """All searches: the number of the user and of the query, users one after the other, each in order of time."""
+    def searches(self) -> Searches:
         if self._searches is None:
             raise RunError("all searches of the log are needed, and one of each person was read")
         return self._searches
+
+    @property
+    def rows(self) -> Rows:
+        if self._rows is None:
+            raise RunError("all records of the log are needed, and one of each person was read")
+        return self._rows
+
+    @property
+    def drawn(self) -> Rows:
+        """The one record of each person that was drawn, as rows."""
+        numbers = np.repeat(np.arange(len(self._counts), dtype=np.int64), self._counts)
+        return Rows(self._records, numbers, np.ones(len(numbers), dtype=np.int64))
 
     def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
         if n_users is None or n_users == self.n_users:
@@ -148,7 +195,7 @@ class LogPeople:
 
 PROFILES: Final = {
     "aol": ProfilePeople(AOL, "AOL profile", (10, 25, 50), 20_000),
-    "yandex": ProfilePeople(YANDEX, "Yandex profile", (10, 50, 100, 500), 40_000),
+    "yandex": ProfilePeople(YANDEX, "Yandex profile", (10, 25, 50, 100, 500), 40_000),
 }
 _known: dict[str, People] = dict(PROFILES)
 

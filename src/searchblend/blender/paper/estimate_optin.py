@@ -78,7 +78,7 @@ def _keep_top_queries(
 ) -> tuple[HeadList, Floats, Floats]:
     """The M queries with the highest marginal p̂_O, in that order; what is dropped goes to ⟨⋆,⋆⟩.
 
-    [BLJ] Fig. 4, lines 10-15. Ties, in queries and in URLs, are broken by bytes.
+    [BLJ] Fig. 4, lines 14-15. Ties, in queries and in URLs, are broken by bytes.
     """
     first = candidates.first_cells()
     marginal = np.add.reduceat(np.nan_to_num(probability), first)

@@ -37,7 +37,7 @@ class ReportProbabilities:
 
     @classmethod
     def of(cls, head: HeadList, params: BlenderParams) -> ReportProbabilities:
-        """[BLJ] Fig. 6, lines 7-10."""
+        """[BLJ] Fig. 6, lines 2-6."""
         keep_query = int(keep_probability(*params.query_share, head.n_queries) * WORDS)
         keep_url = {width: keep_probability(*params.url_share, width) for width in set(head.n_urls)}
         keep_both = {width: int(keep_query * keep) for width, keep in keep_url.items()}

@@ -153,7 +153,7 @@ def step_plans(params: ClickGraphParams) -> list[StepPlan]:
 
 
 def release_plan(design: ClickGraphDesign, *, selection_only: bool = False) -> dict[str, Any]:
-    """What a release would do: [KKMN09] Table 1 and Fig. 1, and how many accounts force a query out (§8).
+    """What a release would do: [KKMN09] Table 1 and Fig. 1, and how many accounts force a string in (§8).
 
     ``threshold`` is K where the paper has one and T else; counts of weighted algorithms are in users that search
     nothing else.

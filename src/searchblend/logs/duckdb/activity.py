@@ -15,9 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
-import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.clickgraph.release.click_log import SUGGESTION, Cap
@@ -94,11 +93,12 @@ class DuckDBActivity(SqlActivity):
         if not session.value("SELECT count(unparsed_time) FROM lines"):  # hardly ever: there is less to order by
             self.by_time = "moment NULLS LAST, q"
 
-    def numbered_searches(self) -> list[NDArray[np.int64]]:
-        """All searches by the number of the user and of the query; each user's in order. NOT PRIVATE: to evaluate."""
+    def numbered_searches(self) -> list[NDArray[Any]]:
+        """All searches: the number of the user, that of the query, the moment; each user's in order. NOT PRIVATE: to
+        evaluate."""
         numbers = ", ".join(f"dense_rank() OVER (ORDER BY {name}) - 1 AS {name}_number" for name in ("person", "q"))
         numbered = f"SELECT *, {numbers} FROM {self._all_searches}"
-        ordered = f"SELECT person_number, q_number FROM ({numbered}) AS numbered ORDER BY person, {self._in_order}"
+        ordered = f"SELECT person_number, q_number, moment FROM ({numbered}) AS numbered ORDER BY person, {self._in_order}"
         return self._session.arrays(ordered)
 
     def _lines(self, *columns: str, clicks: bool = False) -> str:

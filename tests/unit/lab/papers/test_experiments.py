@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,19 +11,18 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
+from made_results import made_up
 from searchblend.core.errors import UsageError
 from searchblend.core.records import Record
 from searchblend_lab.papers.blender import fig09
 from searchblend_lab.papers.blender.published import FIGURE_9
-from searchblend_lab.papers.cells import Cell, Results
-from searchblend_lab.papers.clickgraph.cells import SEED_SETS, SPAN_LIMITS, THRESHOLDS
-from searchblend_lab.papers.clickgraph.published import TABLE_4
+from searchblend_lab.papers.cells import Results
 from searchblend_lab.papers.comparisons.real_logs import RealLog
 from searchblend_lab.papers.evaluate import CELLS_FILE, evaluate
-from searchblend_lab.papers.experiment import Outcome, Request, without_effect
+from searchblend_lab.papers.experiment import Outcome, Request
 from searchblend_lab.papers.outputs import columns, write_outcome
 from searchblend_lab.papers.page import write_index, write_page
-from searchblend_lab.papers.people import LogPeople, make_known
+from searchblend_lab.papers.people import LogPeople, Rows, make_known
 from searchblend_lab.papers.registry import EXPERIMENTS, experiments_named
 
 pytestmark = pytest.mark.thorough
@@ -32,98 +30,8 @@ pytestmark = pytest.mark.thorough
 SUFFIXES = (".png", ".svg", ".csv", ".json", ".md", ".parquet")
 
 
-LOG = LogPeople("log", [Record("a", "b")], np.array([9]), (np.arange(9), np.zeros(9, dtype=np.int64)))
-ASKED = {
-    "--log": Request(people=LOG.name),
-    "--profile": Request(people="aol"),
-    "--algorithm": Request(algorithm="package.module:Mine"),
-    "--runs": Request(runs=1),
-    "--quick": Request(quick=True),
-}
 REAL = (RealLog("a.tsv", "{}", "digest", 1000, 5000, (1.0, 4.0), 1e-5, 0.05),)
 """what the comparison on real logs is always asked with"""
-EXACT = ("kkmn-table1", "kkmn-fig1")
-OWN_PEOPLE = ("claims", "records-per-client", "intervals", "graph-algorithms", *(n for n in EXPERIMENTS if "kkmn" in n))
-DEAF = {
-    "--log": {*OWN_PEOPLE, "fig8", "real"} - {"kkmn-fig2", "kkmn-table2", "kkmn-table3"},
-    "--profile": {*OWN_PEOPLE, "real"},
-    "--algorithm": {*OWN_PEOPLE, "fig8", "local-search", "real", "rivals"},
-    "--runs": {*EXACT, "fig8"},
-    "--quick": set(EXACT),
-}
-"""what has no effect on which experiments, and is refused"""
-
-
-@pytest.mark.parametrize("option", ASKED)
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_an_option_changes_what_is_computed_or_is_refused(name: str, option: str):
-    make_known(LOG)
-    request = replace(ASKED[option], logs=REAL) if name == "real" else ASKED[option]
-    assert without_effect(EXPERIMENTS[name], request) == ([option] if name in DEAF[option] else [])
-
-
-def uniform(*parts: object) -> float:
-    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:6], "big") / 2**48
-
-
-def made_up(cell: Cell) -> dict[str, object]:
-    """Results that a run could have given: errors fall with ε and users, lists grow with the opt-in share."""
-    settings = dict(cell.settings)
-    if cell.kind == "statistics":
-        return {"users": 500_000, "queries": 4_800_000, "urls": 1_600_000, "clicks": 9}
-    if cell.kind.startswith("kkmn"):
-        return made_up_click_graph(cell)
-    if cell.kind == "graph-algorithms":
-        return {"published": 100 + cell.run, "noise": 8.0, "threshold": 40, "coverage": 0.5, "searches": 10_000_000}
-    if cell.kind == "rival":
-        return {"queries": 9 + cell.run, "l1_50": 0.01, "l1_200": 0.02, "bytes": 99, "users_needed": 30}
-    if cell.kind == "real-log":
-        scores = dict.fromkeys(("common_l1", "top_l1", "query_l1"), 0.01 + cell.run / 1000)
-        scores |= dict.fromkeys(("ndcg", "coverage", "spurious", "dropped", "missing"), 0.5) | {"queries": 20}
-        methods = ("paper", "best", "click graph")
-        return {"rows": [{"method": m, "epsilon": e, **scores} for m in methods for e in (1.0, 4.0)]}
-    if cell.kind == "local-search":
-        return {"queries": 40, "pairs": 60, "bytes": 2_000, "answered": 0.08, "first": 0.05, "any": 0.07, "ideal": 0.1}
-    noise = 1 + 0.1 * uniform(cell.run, cell.settings)
-    size, epsilon = settings.get("size") or 50, settings.get("epsilon") or 4.0
-    error = noise * 0.0004 * size / epsilon
-    many = 10 if settings["people"] == "yandex" else 1
-    reach = many * (settings.get("optin") or 0.05) * 1000 * epsilon / 4
-    found = {
-        "queries": min(size, max(round(reach), 1)),
-        "query_l1": error * (settings.get("per_client") or 1),
-        "record_l1": error,
-        "ndcg": 1 - error / (settings.get("per_client") or 1),
-        "seconds": 0.1,
-        "optin_weight": 0.1,
-        "groups_differ": 0.0,
-        "alarm": 0.0,
-        **dict.fromkeys(("coverage", "query_coverage", "record_coverage", "rest_coverage"), 0.95),
-        "target_flagged": 0.0,
-        "shift": 0.01,
-    }
-    for key in ("top_l1", "optin_query_l1", "client_query_l1"):
-        found[key] = found["query_l1"] * 1.5 * noise
-    for key in ("ndcg_top", "ndcg_rank", "optin_ndcg", "client_ndcg"):
-        found[key] = found["ndcg"] - 0.01 * noise
-    if settings.get("detail"):
-        columns = ("query", *fig09.COLUMNS)
-        found["trends"] = [dict(zip(columns, row, strict=True)) for row in FIGURE_9]
-    return found
-
-
-def made_up_click_graph(cell: Cell) -> dict[str, object]:
-    found: dict[str, object] = {"distinct": 100_000, "impressions": 1_000_000, "tau": 0.9, "overlap": 1.0}
-    found |= {"published": 100, "published_impressions": 200_000, "volume": 300_000}
-    for d in SPAN_LIMITS:
-        found |= {f"published_{d}": 100 + d, f"published_impressions_{d}": 1000 + d}
-    found |= {"original": [a for a, _ in TABLE_4], "released": [b for _, b in TABLE_4]}
-    found |= {"queries_kept": 0.1, "edges_kept": 0.2}
-    for name in SEED_SETS:
-        for threshold in THRESHOLDS:
-            found |= {f"{name}_{threshold}_original": 1000, f"{name}_{threshold}_released": 150}
-            found[f"{name}_{threshold}_shared"] = 0.9
-    return found
 
 
 def concluded(name: str, request: Request) -> Outcome:
@@ -131,7 +39,7 @@ def concluded(name: str, request: Request) -> Outcome:
     if name == "real":
         request = replace(request, logs=REAL)
     cells = experiment.cells(request)
-    assert cells or name in {"kkmn-table1", "kkmn-fig1"}, "only formulas need no run"
+    assert cells or name in {"kkmn-table1", "kkmn-fig1", "fig11"}, "only formulas and defaults need no run"
     return experiment.conclude(request, Results({cell: made_up(cell) for cell in cells}))
 
 
@@ -159,15 +67,17 @@ def test_other_people_than_the_papers(name: str):
 
 
 def test_people_so_few_that_no_list_is_reached(tmp_path):
-    few = LogPeople("few.tsv", [Record("a", "u")], np.array([3000]))
+    rows = Rows([Record("a", "u")], np.zeros(3000, dtype=np.int64), np.ones(3000, dtype=np.int64))
+    few = LogPeople("few.tsv", [Record("a", "u")], np.array([3000]), rows=rows)
     make_known(few)
     request = Request(quick=True, runs=1, people=few.name)
-    for name in ("fig13", "fig17", "poisoning"):
+    for name in ("fig9", "fig13", "fig17", "poisoning", "records-per-client", "intervals"):
         experiment = EXPERIMENTS[name]
         cells = experiment.cells(request)
         outcome = experiment.conclude(request, Results({cell: {"queries": 0} for cell in cells}))
         write_outcome(experiment, outcome, request, tmp_path)
-        assert "reached" in outcome.text
+        assert outcome.text.startswith("Nothing could be measured on the people of few.tsv: no list reached")
+        assert not outcome.findings
 
 
 def test_names():
@@ -178,7 +88,7 @@ def test_names():
 
 
 def test_the_figures_of_the_paper_are_all_there():
-    wanted = {f"fig{n}" for n in (8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19)}
+    wanted = {f"fig{n}" for n in (8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)}
     wanted |= {f"kkmn-{n}" for n in ("table1", "fig1", "fig2", "fig3", "fig4", "table2", "table3", "table4", "table5")}
     assert wanted <= set(EXPERIMENTS)
     assert all(e.about.endswith(".") and e.title and e.source for e in EXPERIMENTS.values())
@@ -250,10 +160,9 @@ def test_the_page_is_self_contained(tmp_path):
     assert "agree" in index
 
 
-def test_regressions_do_not_count_the_tied_pair():
-    table = [dict(zip(("query", *fig09.COLUMNS), row, strict=True)) for row in FIGURE_9]
-    assert sum(fig09.regressions(table, "blended")) == 0
-    assert sum(fig09.regressions(table, "optin")) == 2
+def test_regressions_are_counted_as_the_paper_counts_them():
+    table = fig09.as_table(FIGURE_9)
+    assert [sum(fig09.regressions(table, column)) for column in fig09.GROUPS] == [1, 3, 1]
     assert fig09.summary([table])["error"] == pytest.approx(0.127, abs=0.001)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from searchblend_lab.papers.blender.published import EPSILONS, OPTIN_SHARES
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Agreement, Finding, Request
 from searchblend_lab.papers.panels import GROUP_COLORS, Curve, Curves, Panel, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -52,7 +52,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     ratio = sum(alone["paper"][x] for x in shared) / sum(alone["best"][x] for x in shared)
     text = prose("baselines", parts=parts, ratio=ratio)
     return text, [
-        Finding("blend better than the better single group (AOL profile, L1)", "–", findings[0], findings[1], None)
+        Finding("blend better than the better group (AOL profile, L1)", "–", findings[0], findings[1], Agreement.OURS)
     ]
 
 

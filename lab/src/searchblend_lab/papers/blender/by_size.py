@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Agreement, Finding, Request, holds
 from searchblend_lab.papers.panels import Y_LABELS, Curves, Panel, by_size
 
 
@@ -67,9 +67,13 @@ def line_sentences(curves: Curves, quantity: str, unit: Callable[[float], str]) 
 
 
 def start_findings(
-    curves: Curves, quantity: str, unit: Callable[[float], str], published: dict[tuple[str, int], tuple[float, str]]
+    curves: Curves,
+    quantity: str,
+    unit: Callable[[float], str],
+    published: dict[tuple[str, int], tuple[float, str]],
+    fitted: Collection[tuple[str, int]] = (),
 ) -> list[Finding]:
-    """Where a line starts, against where the paper says it does."""
+    """Where a line starts, against where the paper says it does. ``published``: start, and why ours may differ."""
     findings = []
     for i, panel in enumerate(curves.panels):
         for (people, size), (start, why) in published.items():
@@ -84,8 +88,8 @@ def start_findings(
                     unit(start),
                     unit(found) if found is not None else "not reached",
                     unit(ours["best"]) if ours["best"] is not None else "not reached",
-                    agrees,
-                    "" if agrees else why,
+                    Agreement.FITTED if agrees and (people, size) in fitted else holds(agrees),
+                    why,
                 )
             )
     return findings

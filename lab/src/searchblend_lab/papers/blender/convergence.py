@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from searchblend_lab.papers.cells import Results
-from searchblend_lab.papers.experiment import Finding, Request, hybrid
+from searchblend_lab.papers.experiment import Agreement, Finding, Request, hybrid
 from searchblend_lab.papers.panels import SIZE_COLORS, Curve, Curves, Panel, PanelExperiment
 from searchblend_lab.papers.people import People
 from searchblend_lab.papers.prose import prose
@@ -67,7 +67,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             f"{means['paper'][far] / means['best'][far]:.1f} times less."
         )
         what = f"L1 over the true top {panel.people.sizes[-1]}, {CLIENTS:,} clients ({panel.people.label})"
-        findings.append(Finding(what, "–", shown["paper"], shown["best"], None))
+        findings.append(Finding(what, "–", shown["paper"], shown["best"], Agreement.OURS))
     text = prose("convergence", sentences=sentences)
     return text, findings
 

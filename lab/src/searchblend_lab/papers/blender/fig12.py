@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from searchblend_lab.papers.blender.published import BLENDER_NDCG, CCS16_NDCG
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.blender.published import BLENDER_NDCG, CCS16_NDCG, NDCG_CLOSE
+from searchblend_lab.papers.experiment import Finding, Request, near
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
-CLOSE = 0.03
 _COLORS = {"ndcg": "#111111", "ndcg_top": "#7a4ea3", "ndcg_rank": "#1b6ca8"}
 _LABELS = {"ndcg": "NDCG", "ndcg_top": "against the true top 10", "ndcg_rank": "relevance by rank"}
 
@@ -51,7 +50,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             f"{value:.3f}",
             f"{paper[e]:.3f}",
             f"{best[e]:.3f}" if e in best else "–",
-            abs(paper[e] - value) <= CLOSE,
+            near(value, paper[e], best.get(e), NDCG_CLOSE),
         )
         for e, value in BLENDER_NDCG.items()
         if e in paper
@@ -59,11 +58,11 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     if not gaps:
         return "The head size was not reached, so there is nothing to compare.", findings
     worst = max(gaps, key=lambda e: abs(gaps[e]))
-    inside = sum(abs(gap) <= CLOSE for gap in gaps.values())
+    inside = sum(abs(gap) <= NDCG_CLOSE for gap in gaps.values())
     text = prose(
         "fig12",
         ccs16=CCS16_NDCG,
-        close=CLOSE,
+        close=NDCG_CLOSE,
         best=best,
         gaps=gaps,
         inside=inside,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from searchblend_lab.papers.blender.by_size import epsilon, line_sentences, panels_by_size
-from searchblend_lab.papers.blender.published import EPSILONS
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.blender.by_size import epsilon, line_sentences, panels_by_size, start_findings
+from searchblend_lab.papers.blender.published import EPSILONS, START_BL17
+from searchblend_lab.papers.experiment import Finding, Request, holds
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -26,7 +26,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 "steady decline",
                 ends["paper"],
                 ends["best"],
-                all(b < a for a, b in pairwise(steps)),
+                holds(all(b < a for a, b in pairwise(steps))),
             )
         )
         largest_l1 = {
@@ -40,9 +40,11 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                     "under 0.1",
                     f"{largest_l1['paper']:.4f}",
                     f"{largest_l1['best']:.4f}",
-                    largest_l1["paper"] < 0.1,
+                    holds(largest_l1["paper"] < 0.1),
                 )
             )
+    starts = {("aol", 50): (START_BL17, "in [BLJ] the sentence is gone; ours is fitted to its 5 % at ε = 4")}
+    findings += start_findings(curves, "query_l1", epsilon, starts)
     lines = " ".join(line_sentences(curves, "query_l1", epsilon))
     text = f"{lines} {_slopes(curves)}"
     return text, findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from searchblend_lab.papers.blender.by_size import line_sentences, panels_by_size, percent
 from searchblend_lab.papers.blender.published import OPTIN_SHARES
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Agreement, Finding, Request, holds
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -31,7 +31,8 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                     "≈ 5 %",
                     shown["paper"],
                     shown["best"],
-                    agrees,
+                    Agreement.FITTED if agrees else Agreement.DIFFERS,
+                    "it follows from where the list of 50 begins, to which the profile is fitted",
                 )
             )
         if people.name == "yandex":
@@ -44,7 +45,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                     "above .95",
                     shown["paper"],
                     shown["best"],
-                    agrees,
+                    holds(agrees),
                 )
             )
     lines = " ".join(line_sentences(curves, "ndcg", percent))

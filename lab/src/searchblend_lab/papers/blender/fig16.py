@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from searchblend_lab.papers.blender.by_size import epsilon, line_sentences, panels_by_size
 from searchblend_lab.papers.blender.published import EPSILONS
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Finding, Request, holds
 from searchblend_lab.papers.panels import Curves, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -14,7 +14,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
     for i, panel in enumerate(curves.panels):
         if panel.people.name != "yandex":
             continue
-        for size in panel.people.sizes[:2]:
+        for size in panel.people.sizes[:-2]:
             paper, best = (curves.means(i, method, "ndcg", size=size) for method in ("paper", "best"))
             if not paper or not best:
                 continue
@@ -24,13 +24,27 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                     ".95 and above from ε = 1 on",
                     f"{paper[min(paper)]:.3f}",
                     f"{best[min(best)]:.3f}",
-                    min(paper) == 1 and paper[min(paper)] >= 0.95,
+                    holds(min(paper) == 1 and paper[min(paper)] >= 0.95),
                 )
             )
+        findings.append(_two_largest(curves, i, panel.people.sizes[-2:]))
     findings += _more_people(curves)
     lines = " ".join(line_sentences(curves, "ndcg", epsilon))
     text = f"{lines} {_gains(curves)}"
     return text, findings
+
+
+def _two_largest(curves: Curves, panel: int, sizes: tuple[int, ...]) -> Finding:
+    lengths = {m: [curves.points(panel, m, "ndcg", size=size)[0] for size in sizes] for m in ("paper", "best")}
+    shown = {m: ", ".join(f"{p.queries:.0f} of {p.size} queries" for p in found) for m, found in lengths.items()}
+    return Finding(
+        f"the two largest lists, {sizes[0]} and {sizes[1]}, at ε = {lengths['paper'][0].x:g} (Yandex profile)",
+        "not reached",
+        shown["paper"],
+        shown["best"],
+        holds(not any(point.reached for point in lengths["paper"])),
+        f"{' and '.join(str(p.size) for p in lengths['paper'] if p.reached)} is reached; the profile is a fit",
+    )
 
 
 def _gains(curves: Curves) -> str:
@@ -70,8 +84,8 @@ def _more_people(curves: Curves) -> list[Finding]:
             "higher for Yandex",
             text["paper"],
             text["best"],
-            higher,
-            "" if higher else "our Yandex profile's head is flatter than AOL's, so that its queries are closer in rank",
+            holds(higher),
+            "our Yandex profile's head is flatter than AOL's, so that its queries are closer in rank",
         )
     ]
 

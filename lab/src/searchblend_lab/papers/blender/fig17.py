@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from searchblend_lab.papers.blender.by_group import compared, group_panels, moves, not_better_than_both
 from searchblend_lab.papers.blender.published import EPSILONS, OPTIN_SHARES
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Finding, Request, holds
 from searchblend_lab.papers.panels import Curves, Panel, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -38,14 +38,14 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         neither=0 < len(wins) < len(alone),
     )
     findings = [
-        Finding("blend better than the worse group", "in all cases", f"{worse} of {n} points", "–", worse == n),
+        Finding("blend better than the worse group", "in all cases", f"{worse} of {n} points", "–", holds(worse == n)),
         Finding(
             "L1 of the blend better than both groups",
             "in all cases",
             f"{l1_both} of {l1_points} points{_where(curves)}",
             "–",
-            l1_both == l1_points,
-            "" if l1_both == l1_points else "plug-in variances give rare queries of a small group too much weight",
+            holds(l1_both == l1_points),
+            "plug-in variances give rare queries of a small group too much weight",
         ),
     ]
     return text, findings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from searchblend_lab.papers.blender.by_size import first_reached, percent
 from searchblend_lab.papers.blender.published import TINY_SHARES
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Finding, Request, holds
 from searchblend_lab.papers.panels import Y_LABELS, Curves, Panel, PanelExperiment, by_size
 from searchblend_lab.papers.prose import prose
 
@@ -44,7 +44,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             "high once the list is reached",
             f"{lowest['paper']:.3f}",
             f"{lowest['best']:.3f}",
-            agrees,
+            holds(agrees),
         )
     ]
 

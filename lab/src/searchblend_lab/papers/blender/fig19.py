@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from searchblend_lab.papers.blender.by_group import compared, group_panels, moves
 from searchblend_lab.papers.blender.published import TINY_SHARES
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Finding, Request, holds
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -48,14 +48,14 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             "much more towards the clients",
             f"{min(weight.values()):.3f} to {max(weight.values()):.3f}",
             f"{min(best.values()):.3f} to {max(best.values()):.3f}",
-            max(weight.values()) < 0.5,
+            holds(max(weight.values()) < 0.5),
         ),
         Finding(
             "opt-in users alone have a larger L1 than clients alone",
             "much lower utility",
             "at every point" if lower else "not everywhere",
             "–",
-            lower,
+            holds(lower),
         ),
     ]
 

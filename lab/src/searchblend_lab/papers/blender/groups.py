@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Agreement, Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -95,10 +95,11 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
         findings.append(
             Finding(
                 f"L1 when groups differ (tilt {far:g}), ε = {epsilon:g}",
-                "may decrease accuracy (§3.5)",
+                "may decrease accuracy (§3.4)",
                 f"{means['paper'][0.0]:.4f} → {means['paper'][far]:.4f}",
                 f"{means['best'][0.0]:.4f} → {means['best'][far]:.4f}",
-                None,
+                Agreement.NOT_COMPARABLE,
+                "the paper has no number for it",
             )
         )
     text = prose("groups", sentences=sentences, covered=covered, alarms=alarms)

@@ -8,7 +8,17 @@ from matplotlib.figure import Figure
 
 from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, Table, tidy
+from searchblend_lab.papers.experiment import (
+    NO_LIST,
+    Agreement,
+    Band,
+    Finding,
+    Outcome,
+    Request,
+    Table,
+    said_of_others,
+    tidy,
+)
 
 EPSILONS = (1.0, 2.0, 4.0, 6.0)
 QUANTITIES = ("coverage", "query_coverage", "record_coverage", "rest_coverage")
@@ -55,7 +65,7 @@ class Intervals:
                 "several-records",
                 run,
                 cost=0.4,
-                people="aol",
+                people=request.log.name if request.log else "aol",
                 users=None,
                 method="best",
                 alike=situation.alike,
@@ -87,12 +97,15 @@ class Intervals:
             ),
         )
         means = [b.mean for (_, _, quantity), b in bands.items() if quantity == "coverage" and b]
+        if request.log:
+            text = said_of_others(request.log, nothing="" if means else NO_LIST)
+            return Outcome(rows, _draw(bands), text, [], [table])
         text = (
             f"Between {100 * min(means):.1f} and {100 * max(means):.1f} % hold. Where one record of each is used, "
             "how unlike people are is not known, and nothing is subtracted for it: the more clients tell (large ε) and "
             "the more unlike people are, the more an interval is too wide."
         )
-        finding = Finding("95 % intervals that hold", "–", "–", f"{min(means):.3f} to {max(means):.3f}", None)
+        finding = Finding("95 % intervals that hold", "–", "–", f"{min(means):.3f} to {max(means):.3f}", Agreement.OURS)
         return Outcome(rows, _draw(bands), text, [finding], [table])
 
 
@@ -101,7 +114,8 @@ def _draw(bands: Bands) -> Figure:
     for axis, label in zip(axes, ("query", "record"), strict=True):
         for situation in SITUATIONS:
             found = [(e, b.mean) for e in EPSILONS if (b := bands[situation, e, f"{label}_coverage"])]
-            axis.plot(*zip(*found, strict=True), marker="o", markersize=3, color=situation.color, label=situation.label)
+            x, y = [e for e, _ in found], [mean for _, mean in found]
+            axis.plot(x, y, marker="o", markersize=3, color=situation.color, label=situation.label)
         axis.axhline(0.95, color="#999999", linewidth=0.8)
         axis.set(xlabel="ε", ylabel=f"{label} intervals that hold", ylim=(0.85, 1.0))
     handles, labels = axes[0].get_legend_handles_labels()

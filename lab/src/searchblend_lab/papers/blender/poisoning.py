@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchblend_lab.papers.experiment import Finding, Request
+from searchblend_lab.papers.experiment import Agreement, Finding, Request
 from searchblend_lab.papers.panels import Curve, Curves, Panel, PanelExperiment
 from searchblend_lab.papers.prose import prose
 
@@ -66,7 +66,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
                 "–",
                 f"{means['paper'][one]:.4f}",
                 f"{means['best'][one]:.4f}",
-                None,
+                Agreement.OURS,
             )
         )
     text = prose("poisoning", sentences=sentences)

@@ -24,6 +24,7 @@ FIGURE_8: Final = {
     "aol": {"queries": 4_811_646, "users": 519_371, "urls": 1_620_064},
     "yandex": {"queries": 13_171_961, "users": 4_970_073, "urls": 12_702_350},
 }
+FIGURE_8_DISK: Final = {"aol": "1.75 GB", "yandex": "16 GB"}
 FIGURE_9: Final = (
     # query, AOL share, blended, opt-in, client (queries), client (sum over URLs)
     (None, 0.9121, 0.9144, 0.9148, 0.9143, 0.9143),
@@ -37,5 +38,36 @@ FIGURE_9: Final = (
     ("myspace", 0.0034, 0.0030, 0.0031, 0.0030, 0.0030),
     ("ebay", 0.0030, 0.0030, 0.0030, 0.0029, 0.0029),
 )
-TIED: Final = frozenset({"myspace.com", "mapquest"})
-"""equally frequent in Fig. 9: neither can be out of order with the other"""
+FIGURE_9_BL17: Final = (
+    # the same columns in [BL17] Fig. 9, ε = 4
+    (None, 0.9108, 0.9103, 0.9199, 0.9100, 0.1468),
+    ("google", 0.0213, 0.0216, 0.0213, 0.0217, 0.0216),
+    ("yahoo", 0.0067, 0.0070, 0.0046, 0.0073, 0.0325),
+    ("google.com", 0.0067, 0.0056, 0.0023, 0.0061, 0.0194),
+    ("myspace.com", 0.0057, 0.0052, 0.0022, 0.0057, 0.0258),
+    ("mapquest", 0.0054, 0.0051, 0.0062, 0.0053, 0.0192),
+    ("yahoo.com", 0.0043, 0.0043, 0.0021, 0.0048, 0.0192),
+    ("www.google.com", 0.0034, 0.0004, 0.0004, 0.0032, 0.0098),
+    ("myspace", 0.0033, 0.0034, 0.0042, 0.0035, 0.0255),
+    ("ebay", 0.0028, 0.0026, 0.0028, 0.0028, 0.0254),
+)
+FIGURE_11: Final = {
+    # parameter: AOL, Yandex
+    "ε": (4.0, 4.0),
+    "δ": (1e-5, 1e-7),
+    "opt-in share": (0.05, 0.03),
+    "m_O": (1, 1),
+    "m_C": (1, 1),
+    "f_O": (0.95, 0.95),
+    "f_C": (0.85, 0.85),
+    "M": (50, 500),
+}
+"""[BLJ] Fig. 11"""
+OPTIN_BL17: Final = (0.05, 0.025)
+"""the one row of [BL17] Fig. 10 that differs"""
+START_BL17: Final = 3.0
+"""[BL17] §4.2.3: the ε at which the AOL list of 50 begins"""
+NDCG_AXIS: Final = (0.95, 0.995)
+"""the ends of the axis of [BLJ] Fig. 10b"""
+NDCG_CLOSE: Final = 0.0075
+"""how far an NDCG may be from a published one to agree: method best is further from all of them"""

@@ -6,15 +6,24 @@ from matplotlib.figure import Figure
 
 from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, tidy
-from searchblend_lab.papers.panels import METHOD_STYLES, plain_log_ticks
+from searchblend_lab.papers.experiment import (
+    METHODS,
+    NO_LIST,
+    Band,
+    Finding,
+    Outcome,
+    Request,
+    holds,
+    said_of_others,
+    tidy,
+)
+from searchblend_lab.papers.panels import METHOD_STYLES, OTHER_STYLE, algorithm_label, plain_log_ticks
 from searchblend_lab.papers.prose import prose
 
 COUNTS = (1, 2, 5, 10)
 _KINDS = {False: "a person's records independent", True: "a person's records all the same"}
 _COLORS = {False: "#1b6ca8", True: "#c8553d"}
 _SHOWN = (("query_l1", "L1 distance of the queries' shares"), ("ndcg", "NDCG"))
-METHODS = ("paper", "best")
 
 
 class RecordsPerClient:
@@ -31,7 +40,7 @@ class RecordsPerClient:
     def cells(self, request: Request) -> list[Cell]:
         return [
             cell
-            for method in METHODS
+            for method in request.methods
             for alike in _KINDS
             for count in COUNTS
             for cell in self.runs_of(request, method, count, alike=alike)
@@ -43,7 +52,7 @@ class RecordsPerClient:
                 "several-records",
                 run,
                 cost=0.3 + 0.1 * count,
-                people="aol",
+                people=request.log.name if request.log else "aol",
                 users=None,
                 method=method,
                 alike=alike,
@@ -60,7 +69,7 @@ class RecordsPerClient:
             (method, alike, count, quantity): Band.of(
                 results.values(self.runs_of(request, method, count, alike=alike), quantity)
             )
-            for method in METHODS
+            for method in request.methods
             for alike in _KINDS
             for count in COUNTS
             for quantity, _ in _SHOWN
@@ -72,17 +81,21 @@ class RecordsPerClient:
             tidy(band, quantity, method=method, records=_KINDS[alike], records_per_client=count)
             for (method, alike, count, quantity), band in bands.items()
         ]
+        if request.log:
+            found = any(bands.values())
+            return Outcome(rows, self._draw(bands), said_of_others(request.log, nothing="" if found else NO_LIST))
         text, finding = conclude(bands)
         return Outcome(rows, self._draw(bands), text, [finding])
 
     def _draw(self, bands: dict[tuple[str, bool, int, str], Band | None]) -> Figure:
         figure, axes = new_figure(2)
         for axis, (quantity, label) in zip(axes, _SHOWN, strict=True):
-            for method in METHODS:
+            for method in dict.fromkeys(method for method, *_ in bands):
                 for alike, what in _KINDS.items():
                     found = [(c, b) for c in COUNTS if (b := bands[method, alike, c, quantity])]
                     x = [count for count, _ in found]
-                    name, color, style = f"{method}, {what}", _COLORS[alike], METHOD_STYLES[method]
+                    name, color = f"{algorithm_label(method)}, {what}", _COLORS[alike]
+                    style = METHOD_STYLES.get(method, OTHER_STYLE)
                     means = [b.mean for _, b in found]
                     axis.plot(x, means, marker="o", markersize=3, label=name, color=color, linestyle=style)
                     lows, highs = [b.low for _, b in found], [b.high for _, b in found]
@@ -90,8 +103,9 @@ class RecordsPerClient:
             axis.set(xlabel="cells per report, $m_C$", ylabel=label, xscale="log")
             axis.set_xticks(COUNTS, [str(count) for count in COUNTS])
             axis.minorticks_off()
-        axes[0].set_yscale("log")
-        plain_log_ticks(axes[0].yaxis)
+        if any(bands.values()):
+            axes[0].set_yscale("log")
+            plain_log_ticks(axes[0].yaxis)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=9)
         return figure
@@ -116,7 +130,7 @@ def conclude(bands: dict[tuple[str, bool, int, str], Band | None]) -> tuple[str,
         "always",
         verdicts["paper"][1],
         verdicts["best"][1],
-        verdicts["paper"][0],
+        holds(verdicts["paper"][0]),
     )
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from searchblend.blender.estimates import Floats
 from searchblend.blender.groups import InMemoryGroup
-from searchblend.blender.pipeline import run_blender
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -20,9 +19,10 @@ from searchblend.mechanisms.tally import Ints, RecordUniverse
 from searchblend.synthetic.metrics import Truth, score
 from searchblend.synthetic.population import profile_named
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.papers.algorithms import algorithm_named
 from searchblend_lab.papers.blender.count_reports import CountedDevices
 from searchblend_lab.papers.blender.hybrid_cells import coverage
-from searchblend_lab.papers.people import generator, seed_of
+from searchblend_lab.papers.people import IndexedRecords, LogPeople, generator, people_named, seed_of
 
 MOST_RECORDS: Final = 60
 _MEDIAN, _BELOW, _ABOVE = 17, 1.785, 1.54
@@ -30,18 +30,18 @@ _MEDIAN, _BELOW, _ABOVE = 17, 1.785, 1.54
 
 def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
     """One run with m_C cells per client, on people with many records each."""
-    profile = profile_named(settings["people"])
+    people = people_named(settings["people"])
     optin_users, clients = _groups(settings["people"], settings["alike"], settings["users"], run, seed)
     params = BlenderParams(
-        Budget(settings["epsilon"], profile.delta),
+        Budget(settings["epsilon"], people.delta),
         max_head_queries=settings["size"],
         records_per_client=settings["per_client"],
         records_per_optin=settings["per_optin"],
     )
     noise = SeededRandomness(seed_of(seed, run, "several records", settings["epsilon"]))
     try:
-        release = run_blender(
-            optin_users, clients, params, method=settings["method"], devices=CountedDevices(), randomness=noise
+        release = algorithm_named(settings["method"]).run(
+            optin_users, clients, params, devices=CountedDevices(), randomness=noise
         )
     except EmptyHeadList:
         return {"queries": 0}
@@ -77,8 +77,13 @@ class _People:
 def _people(people: str, alike: bool, users: int | None, run: int, seed: int) -> _People:
     """People with records of their own: independent of each other, or (``alike``) all the same.
 
-    How many a person has follows the AOL log's lines per user (median 17, log-normal with unequal halves), at most 60.
+    Of a log of one's own: the records that each has, or the one that was drawn. Of a profile, how many a person has
+    follows the AOL log's lines per user (median 17, log-normal with unequal halves), at most 60.
     """
+    log = people_named(people)
+    if isinstance(log, LogPeople):
+        rows = log.drawn if alike else log.rows
+        return _People(IndexedRecords(rows.records), rows.numbers, rows.lengths)
     profile = profile_named(people)
     draw = generator(seed, "several records", people, alike, run)
     n = users or profile.n_users
@@ -95,4 +100,4 @@ def _groups(people: str, alike: bool, users: int | None, run: int, seed: int) ->
     noise = SeededRandomness(seed_of(seed, "several records", people, alike, run))
     starts = np.cumsum(everybody.lengths) - everybody.lengths
     group = InMemoryGroup(everybody.universe, everybody.rows, starts, everybody.lengths, randomness=noise)
-    return group.split(profile_named(people).optin_fraction, randomness=noise)
+    return group.split(people_named(people).optin, randomness=noise)

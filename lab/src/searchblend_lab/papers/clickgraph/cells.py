@@ -34,6 +34,8 @@ SPAN_LIMITS: Final = (*LIMITS, 320, 640)
 _LIFETIME: Final = 10.0
 """days that a user id lives: ids are cookies, so a longer log has more of them"""
 _CHUNK: Final = 50_000
+_DAY: Final = 86_400
+"""seconds"""
 
 
 def selection_params(method: str, searches: int, epsilon: float, delta: float) -> ClickGraphParams:
@@ -56,11 +58,21 @@ def compute_selection(settings: Mapping[str, Any], run: int, seed: int) -> dict[
 
 def _searches(settings: Mapping[str, Any], run: int, seed: int) -> ZipfLog:
     """A made-up week, or the searches of a log of one's own."""
-    if "people" not in settings:
-        return _week(settings["users"], settings["vocabulary"], run, seed)
-    log = people_named(settings["people"])
+    if "people" in settings:
+        return log_of(settings["people"])
+    return _week(settings["users"], settings["vocabulary"], run, seed)
+
+
+def log_of(people: str, days: float = math.inf) -> ZipfLog:
+    """The searches of a log of one's own; with ``days`` those of its first ones, as far as they have a time."""
+    log = people_named(people)
     assert isinstance(log, LogPeople)
-    return ZipfLog(*log.searches)
+    searches = log.searches
+    if days == math.inf:
+        return ZipfLog(searches.user, searches.query)
+    end = np.nanmin(searches.moment, initial=math.inf) + days * _DAY
+    within = searches.moment < end
+    return ZipfLog(searches.user[within], searches.query[within])
 
 
 @lru_cache(maxsize=1)
@@ -81,6 +93,23 @@ def _published(log: ZipfLog, params: ClickGraphParams, noise: SeededRandomness) 
 
 def compute_span(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
     """The same for a log of so many days, at every limit d at once. [KKMN09] Fig. 3 and 4."""
+    limited, found = _own_span(settings) if "people" in settings else _made_span(settings, run, seed)
+    for searches, log in zip(SPAN_LIMITS, limited, strict=True):
+        params = selection_params("paper", searches, settings["epsilon"], settings["delta"])
+        noise = SeededRandomness(seed_of(seed, run, settings["days"], searches))
+        chosen, tally = select_queries(log, ClickGraphDesign.of(params), randomness=noise)
+        found[f"published_{searches}"] = len(chosen)
+        found[f"published_impressions_{searches}"] = sum(tally.of_queries(list(chosen)).values())
+    return found
+
+
+def _own_span(settings: Mapping[str, Any]) -> tuple[list[ClickLog], dict[str, Any]]:
+    log = log_of(settings["people"], settings["days"])
+    found = {"impressions": log.n_searches, "distinct": int(np.count_nonzero(log.raw_counts()))}
+    return [log] * len(SPAN_LIMITS), found
+
+
+def _made_span(settings: Mapping[str, Any], run: int, seed: int) -> tuple[list[ClickLog], dict[str, Any]]:
     counts, total = _span_counts(
         settings["days"], settings["users"], settings["vocabulary"], generator(seed, run, "span")
     )
@@ -88,16 +117,9 @@ def compute_span(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, 
     shares /= shares.sum()
     # Searches beyond the largest limit are never drawn; how many distinct queries they would add is their mean.
     distinct = float(-np.expm1(total * np.log1p(-shares)).sum())
-    found: dict[str, Any] = {"impressions": total, "distinct": distinct}
-    for searches, counted in zip(SPAN_LIMITS, counts, strict=True):
-        numbers = np.flatnonzero(counted)
-        log = CountedSearches(NumberedQueries(), numbers, counted[numbers])
-        params = selection_params("paper", searches, settings["epsilon"], settings["delta"])
-        noise = SeededRandomness(seed_of(seed, run, settings["days"], searches))
-        chosen, tally = select_queries(log, ClickGraphDesign.of(params), randomness=noise)
-        found[f"published_{searches}"] = len(chosen)
-        found[f"published_impressions_{searches}"] = sum(tally.of_queries(list(chosen)).values())
-    return found
+    numbers = [np.flatnonzero(counted) for counted in counts]
+    logs = [CountedSearches(NumberedQueries(), n, c[n]) for n, c in zip(numbers, counts, strict=True)]
+    return list(logs), {"impressions": total, "distinct": distinct}
 
 
 def _span_counts(days: float, users: int, vocabulary: int, draw: np.random.Generator) -> tuple[list[Ints], int]:

@@ -10,7 +10,7 @@ from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import selection_params
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON
-from searchblend_lab.papers.experiment import Finding, Outcome, Request
+from searchblend_lab.papers.experiment import Finding, Outcome, Request, holds
 from searchblend_lab.papers.panels import published_style
 from searchblend_lab.papers.prose import prose
 
@@ -47,10 +47,10 @@ class Figure1:
         text = prose("kkmn_fig1", gap=gap, half=half, high=high, low=low)
         finding = Finding(
             "probability at frequency 110 / 140 / 170",
-            "never / – / virtually guaranteed",
+            "virtually guaranteed not / – / virtually guaranteed",
             f"{low:.3f} / {release_probability(140, THRESHOLD, NOISE):.3f} / {high:.3f}",
             f"one half at {half} users",
-            low < 0.02 and high > 0.98,
+            holds(low < 0.02 and high > 0.98),
         )
         return Outcome(rows, _draw(rows), text, [finding])
 

@@ -7,9 +7,20 @@ from matplotlib.figure import Figure
 from searchblend.pages.plots import COLORS, new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import LIMITS
-from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON
+from searchblend_lab.papers.clickgraph.published import DELTA, DISTINCT, EPSILON, IMPRESSIONS, LEVEL
 from searchblend_lab.papers.clickgraph.week import QUANTITIES, percent, week_cells
-from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, said_of_a_log, tidy
+from searchblend_lab.papers.experiment import (
+    METHODS,
+    NOTHING_PUBLISHED,
+    Band,
+    Finding,
+    Outcome,
+    Request,
+    holds,
+    near,
+    said_of_others,
+    tidy,
+)
 from searchblend_lab.papers.panels import METHOD_STYLES, published_style
 from searchblend_lab.papers.prose import prose
 
@@ -35,7 +46,10 @@ class Figure2:
         rows: list[dict[str, Scalar]] = [
             tidy(band, quantity, method=method, d=d) for (method, d, quantity), band in bands.items()
         ]
-        text, findings = (said_of_a_log(request.log, found=True), []) if request.log else _text(bands)
+        if request.log:
+            nothing = "" if any(band.mean for band in bands.values()) else NOTHING_PUBLISHED
+            return Outcome(rows, _draw(bands), said_of_others(request.log, nothing=nothing))
+        text, findings = _text(bands)
         return Outcome(rows, _draw(bands), text, findings)
 
 
@@ -50,21 +64,42 @@ def _text(bands: Bands) -> tuple[str, list[Finding]]:
     falls = all(b < a for a, b in zip(distinct["paper"], distinct["paper"][1:], strict=False))
     wins = [d for d in LIMITS if bands["best", d, "published"].mean > bands["paper", d, "published"].mean]
     text = prose("kkmn_fig2", distinct=distinct, peak=peak, shown=shown, volume=volume, wins=", ".join(map(str, wins)))
+    why = f"people of the synthetic log search more; from d = {peak} to 160 impressions change by "
+    why += f"{shown['paper'][-1] / max(shown['paper']) - 1:+.1%}"
     findings = [
         Finding(
-            "distinct queries published, d = 1 → 160, falling",
-            "0.75 % at d = 1, falling",
-            f"{distinct['paper'][0]:.2f} → {distinct['paper'][-1]:.3f} %",
-            f"{distinct['best'][0]:.2f} → {distinct['best'][-1]:.3f} %",
-            falls,
+            "distinct queries published, d = 1",
+            f"about {DISTINCT} %",
+            f"{distinct['paper'][0]:.2f} %",
+            f"{distinct['best'][0]:.2f} %",
+            near(DISTINCT, distinct["paper"][0], distinct["best"][0], LEVEL * DISTINCT),
+            "the exponent of its Zipf law, and so the share of rare queries, is our choice",
         ),
         Finding(
-            "impressions published: d = 1, peak, d = 160",
-            "10 %, 34 % at d ≈ 20, less",
-            f"{shown['paper'][0]:.1f} %, {max(shown['paper']):.1f} % at d = {peak}, {shown['paper'][-1]:.1f} %",
-            f"{shown['best'][0]:.1f} %, {max(shown['best']):.1f} %, {shown['best'][-1]:.1f} %",
-            10 <= peak <= 40,
-            "" if 10 <= peak <= 40 else "rises and falls as published; people of the made-up log search more",
+            "distinct queries published, d = 1 → 160",
+            "falling",
+            f"{distinct['paper'][0]:.2f} → {distinct['paper'][-1]:.3f} %",
+            f"{distinct['best'][0]:.2f} → {distinct['best'][-1]:.3f} %",
+            holds(falls),
+        ),
+        *(
+            Finding(
+                f"impressions published, {where}",
+                f"about {published} %",
+                f"{shown['paper'][i]:.1f} %",
+                f"{shown['best'][i]:.1f} %",
+                near(published, shown["paper"][i], shown["best"][i], LEVEL * published),
+                "people of the synthetic log search more than those of the paper's",
+            )
+            for where, published, i in (("d = 1", IMPRESSIONS[1], 0), ("d = 20", IMPRESSIONS[20], LIMITS.index(20)))
+        ),
+        Finding(
+            "d with the most impressions",
+            "about 20, fewer beyond",
+            f"{peak} ({max(shown['paper']):.1f} %), {shown['paper'][-1]:.1f} % at 160",
+            f"{max(shown['best']):.1f} % at most, {shown['best'][-1]:.1f} % at 160",
+            holds(10 <= peak <= 40),
+            why,
         ),
     ]
     return text, findings
@@ -89,8 +124,14 @@ def _draw(bands: Bands) -> Figure:
         axis.set(xlabel="searches of each user that count, d", ylabel=label, xscale="log")
         axis.set_xticks(LIMITS, [str(d) for d in LIMITS])
         axis.minorticks_off()
-    axes[0].plot([1], [0.75], linestyle="none", **published_style("BLENDER"))
-    axes[1].plot([1, 20], [10, 34], linestyle="none", label="published [KKMN09], about", **published_style("BLENDER"))
+    axes[0].plot([1], [DISTINCT], linestyle="none", **published_style("BLENDER"))
+    axes[1].plot(
+        list(IMPRESSIONS),
+        list(IMPRESSIONS.values()),
+        linestyle="none",
+        label="published [KKMN09], about",
+        **published_style("BLENDER"),
+    )
     for axis in axes:
         axis.set_ylim(bottom=0)
     handles, labels = axes[1].get_legend_handles_labels()

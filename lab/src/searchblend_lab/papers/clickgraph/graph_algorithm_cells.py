@@ -13,6 +13,7 @@ from searchblend.clickgraph.release.release_data import release_data
 from searchblend.core.params import ClickGraphParams, Shares
 from searchblend.core.privacy import Budget
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend_lab.papers.clickgraph.cells import log_of
 from searchblend_lab.papers.people import seed_of
 from searchblend_lab.zipf_log import ZipfLog, number_of
 
@@ -50,7 +51,7 @@ def params_of(name: str) -> ClickGraphParams:
 
 
 def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
-    log = _log(settings["users"], settings["vocabulary"], settings["exponent"], run, seed)
+    log = log_of(settings["people"]) if "people" in settings else _log(settings, run, seed)
     params = params_of(settings["algorithm"])
     noise = SeededRandomness(seed_of(seed, run, sorted(settings.items())))
     release = release_data(log, params, randomness=noise)
@@ -64,6 +65,10 @@ def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
     }
 
 
+def _log(settings: Mapping[str, Any], run: int, seed: int) -> ZipfLog:
+    return _made(settings["users"], settings["vocabulary"], settings["exponent"], run, seed)
+
+
 @lru_cache(maxsize=1)
-def _log(users: int, vocabulary: int, exponent: float, run: int, seed: int) -> ZipfLog:
+def _made(users: int, vocabulary: int, exponent: float, run: int, seed: int) -> ZipfLog:
     return ZipfLog.make(users, vocabulary, exponent, seed=seed_of(seed, run, "algorithms", exponent) % 2**63)

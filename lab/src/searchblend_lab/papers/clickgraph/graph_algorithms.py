@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.graph_algorithm_cells import SETTINGS
-from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, Table, tidy
+from searchblend_lab.papers.experiment import (
+    NOTHING_PUBLISHED,
+    Agreement,
+    Band,
+    Finding,
+    Outcome,
+    Request,
+    Table,
+    said_of_others,
+    tidy,
+)
 from searchblend_lab.papers.prose import prose
 
 EXPONENTS = (1.0, 0.8)
@@ -19,10 +30,17 @@ FRESH, REUSED, DEFAULT = "kkmn2009, fresh noise", "kkmn2009, re-used noise", "ga
 
 
 def _cell(request: Request, name: str, exponent: float, run: int) -> Cell:
+    if request.log:
+        return Cell.of("graph-algorithms", run, cost=1.0, algorithm=name, people=request.log.name)
     users, vocabulary = (60_000, 600_000) if request.quick else (500_000, 5_000_000)
     return Cell.of(
         "graph-algorithms", run, cost=users / 8e4, algorithm=name, exponent=exponent, users=users, vocabulary=vocabulary
     )
+
+
+def _logs(request: Request) -> dict[float, str]:
+    """By exponent of Zipf's law; of a log of one's own it is not known."""
+    return {math.nan: request.log.label} if request.log else {e: f"Zipf {e:g}" for e in EXPONENTS}
 
 
 @dataclass(frozen=True)
@@ -38,7 +56,10 @@ class GraphAlgorithms:
     def cells(self, request: Request) -> list[Cell]:
         runs = request.n_runs(3, 1)
         return [
-            _cell(request, name, exponent, run) for run in range(runs) for exponent in EXPONENTS for name in SETTINGS
+            _cell(request, name, exponent, run)
+            for run in range(runs)
+            for exponent in _logs(request)
+            for name in SETTINGS
         ]
 
     def conclude(self, request: Request, results: Results) -> Outcome:
@@ -51,23 +72,28 @@ class GraphAlgorithms:
 
         rows: list[dict[str, Scalar]] = []
         lines: list[tuple[str, ...]] = []
-        for exponent in EXPONENTS:
+        for exponent, label in _logs(request).items():
             printed = band(FRESH, exponent, "published").mean
             for name in SETTINGS:
                 for quantity in ("published", "noise", "threshold", "coverage"):
-                    rows.append(tidy(band(name, exponent, quantity), quantity, algorithm=name, exponent=exponent))
+                    rows.append(tidy(band(name, exponent, quantity), quantity, algorithm=name, log=label))
                 published = band(name, exponent, "published").mean
                 lines.append(
                     (
-                        f"Zipf {exponent:g}",
+                        label,
                         name,
                         f"{published:,.0f}",
-                        f"{published / printed:.1f}",
+                        f"{published / printed:.1f}" if printed else "–",
                         f"{band(name, exponent, 'noise').mean:.1f}",
                         f"{100 * band(name, exponent, 'coverage').mean:.1f} %",
                     )
                 )
         columns = ("log", "algorithm", "queries", "times kkmn2009", "sd of counts", "searches covered")
+        table = Table("Selection and counts together, e^ε = 10, δ = 1e-5", columns, tuple(lines))
+        figure = _figure(band, _logs(request))
+        if request.log:
+            nothing = "" if any(row["mean"] for row in rows if row["quantity"] == "published") else NOTHING_PUBLISHED
+            return Outcome(rows, figure, said_of_others(request.log, nothing=nothing), [], [table])
         ratios = [
             (
                 exponent,
@@ -77,13 +103,7 @@ class GraphAlgorithms:
             )
             for exponent in EXPONENTS
         ]
-        return Outcome(
-            rows,
-            _figure(band),
-            _text(ratios),
-            _findings(ratios),
-            [Table("Selection and counts together, e^ε = 10, δ = 1e-5", columns, tuple(lines))],
-        )
+        return Outcome(rows, figure, _text(ratios), _findings(ratios), [table])
 
 
 def _text(ratios: Sequence[Ratios]) -> str:
@@ -101,16 +121,16 @@ def _findings(ratios: Sequence[Ratios]) -> list[Finding]:
             "–",
             "1",
             f"{fresh:.1f} and {reused:.1f} times, noise {noise:.2f}",
-            None,
+            Agreement.OURS,
         )
         for exponent, fresh, reused, noise in ratios
     ]
 
 
-def _figure(band: Callable[[str, float, str], Band]) -> Figure:
+def _figure(band: Callable[[str, float, str], Band], logs: Mapping[float, str]) -> Figure:
     figure = Figure(figsize=(9, 4.4), layout="constrained")
-    for place, exponent in enumerate(EXPONENTS):
-        axes = figure.add_subplot(1, 2, place + 1)
+    for place, (exponent, label) in enumerate(logs.items()):
+        axes = figure.add_subplot(1, len(logs), place + 1)
         names = list(SETTINGS)[::-1]
         found = [band(name, exponent, "published") for name in names]
         colors = ["#1f5fa8" if name == DEFAULT else "#9db8d6" if "kkmn" not in name else "#c9c9c9" for name in names]
@@ -121,9 +141,9 @@ def _figure(band: Callable[[str, float, str], Band]) -> Figure:
                 f" {one.mean:,.0f}  (sd {noise:.1f})", (one.mean, y), va="center", fontsize=8, annotation_clip=False
             )
         axes.set_yticks(range(len(names)), names if place == 0 else [""] * len(names), fontsize=8)
-        axes.set_xlim(0, 1.45 * max(one.mean for one in found))
+        axes.set_xlim(0, 1.45 * max(1.0, *(one.mean for one in found)))
         axes.set_xlabel("queries published")
-        axes.set_title(f"({'ab'[place]}) Zipf exponent {exponent:g}", loc="left", fontsize=10)
+        axes.set_title(f"({'ab'[place]}) {label}", loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -9,9 +9,19 @@ from matplotlib.figure import Figure
 
 from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
-from searchblend_lab.papers.clickgraph.published import GRID
+from searchblend_lab.papers.clickgraph.published import GRID, LEVEL
 from searchblend_lab.papers.clickgraph.week import QUANTITIES, grid_bands, grid_cells, grid_table
-from searchblend_lab.papers.experiment import METHODS, Band, Finding, Outcome, Request, said_of_a_log, tidy
+from searchblend_lab.papers.experiment import (
+    METHODS,
+    NOTHING_PUBLISHED,
+    Band,
+    Finding,
+    Outcome,
+    Request,
+    holds,
+    said_of_others,
+    tidy,
+)
 from searchblend_lab.papers.panels import METHOD_STYLES, published_style
 from searchblend_lab.papers.prose import prose
 
@@ -43,7 +53,8 @@ class GridExperiment:
         ours = {m: {(e, d): bands[m, e, d].mean for e, d in GRID} for m in METHODS}
         tables = [grid_table(f"Ours, {m}", ours[m], self.digits) for m in METHODS]
         if request.log:
-            return Outcome(rows, self._draw(bands), said_of_a_log(request.log, found=True), [], tables)
+            nothing = "" if any(band.mean for band in bands.values()) else NOTHING_PUBLISHED
+            return Outcome(rows, self._draw(bands), said_of_others(request.log, nothing=nothing), [], tables)
         tables.append(grid_table("As published", self.published, 2))
         ordered = all(
             ours["paper"][e, 1e-6] <= ours["paper"][e, 1e-5] <= ours["paper"][e, 1e-4] for e, _ in GRID
@@ -54,14 +65,26 @@ class GridExperiment:
         text = prose(
             "grid", shares=shares, shape=self.shape, published=self.published.values(), ordered=ordered, best=best
         )
-        finding = Finding(
-            f"{self.shape}, smallest to largest cell; grows with ε and δ",
-            f"{min(self.published.values())} to {max(self.published.values())} %",
-            shares,
-            best,
-            ordered,
-        )
-        return Outcome(rows, self._draw(bands), text, [finding], tables)
+        level = f"{min(self.published.values())} to {max(self.published.values())} %"
+        close = sum(abs(ours["paper"][at] / published - 1) <= LEVEL for at, published in self.published.items())
+        findings = [
+            Finding(
+                f"{self.shape}: more with more ε and δ",
+                "everywhere",
+                "everywhere" if ordered else "not everywhere",
+                "–",
+                holds(ordered),
+            ),
+            Finding(
+                f"{self.shape}, nine cells, smallest to largest",
+                level,
+                f"{shares}; {close} of {len(self.published)} cells within {LEVEL:.0%} of the published ones",
+                best,
+                holds(close == len(self.published)),
+                "the logs are not of one size, and their people search differently",
+            ),
+        ]
+        return Outcome(rows, self._draw(bands), text, findings, tables)
 
     def _draw(self, bands: dict[tuple[str, float, float], Band]) -> Figure:
         figure, (axis,) = new_figure(1)

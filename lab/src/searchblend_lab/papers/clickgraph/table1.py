@@ -11,7 +11,7 @@ from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.clickgraph.cells import selection_params
 from searchblend_lab.papers.clickgraph.published import DELTA, EPSILON, TABLE_1
-from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table
+from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table, holds
 from searchblend_lab.papers.panels import plain_log_ticks, published_style
 from searchblend_lab.papers.prose import prose
 
@@ -67,7 +67,7 @@ class Table1:
             "two decimals",
             f"{max(off):.4f}",
             f"T = {rows[3]['best_threshold']} users at d = 20 (K = 140)",
-            agrees,
+            holds(agrees),
         )
         return Outcome(rows, _draw(rows), text, [finding], [table])
 

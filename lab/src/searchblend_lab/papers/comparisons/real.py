@@ -14,7 +14,7 @@ from searchblend.pages.plots import COLORS, new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.comparisons.real_cells import CLICK_GRAPH, METHODS, TOP
 from searchblend_lab.papers.comparisons.real_logs import RealLog
-from searchblend_lab.papers.experiment import Finding, Outcome, Request, Table, number
+from searchblend_lab.papers.experiment import Agreement, Finding, Outcome, Request, Table, number
 from searchblend_lab.papers.prose import prose
 
 QUANTITIES: Final = {
@@ -227,7 +227,9 @@ def _findings(situations: Sequence[Situation]) -> list[Finding]:
         return []
     worse = [f"{one.log.label} at ε = {one.epsilon:g}" for one in compared if one.best_is_worse]
     said = f"worse in {len(worse)} of {len(compared)}" + (f" ({', '.join(worse)})" if worse else "")
-    return [Finding("L1 over the queries both list, logs and ε, beyond two standard errors", "–", "–", said, None)]
+    return [
+        Finding("L1 over the queries both list, logs and ε, beyond two standard errors", "–", "–", said, Agreement.OURS)
+    ]
 
 
 def _draw(situations: Sequence[Situation]) -> Figure:

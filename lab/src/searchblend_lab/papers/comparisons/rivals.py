@@ -14,7 +14,7 @@ from searchblend.pages.plots import new_figure
 from searchblend_lab.papers.cells import Cell, Results, Scalar
 from searchblend_lab.papers.comparisons.rival_cells import KNOWN, LEVELS, OURS_LIST, TOPS
 from searchblend_lab.papers.comparisons.rival_mechanisms import SampledThreshold, TrieHH, halves
-from searchblend_lab.papers.experiment import Band, Finding, Outcome, Request, Table, number, tidy
+from searchblend_lab.papers.experiment import Agreement, Band, Finding, Outcome, Request, Table, number, tidy
 from searchblend_lab.papers.people import People
 from searchblend_lab.papers.prose import prose
 
@@ -265,7 +265,7 @@ def _findings(bands: Bands) -> list[Finding]:
             "–",
             "–",
             _said(_wins(bands, budget, _named(name))),
-            None,
+            Agreement.OURS,
         )
         for budget in BUDGETS
         for name in ("sampled, as published", "local", "central")
