@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -16,9 +17,9 @@ from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text, size_of
 from searchblend.logs.formats.judge import locate
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, Layout, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, JsonLines, Layout, Source
 from searchblend.logs.formats.remote import LogFile
-from searchblend.logs.formats.sources import find_sources
+from searchblend.logs.formats.sources import decided_of, find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
 
@@ -28,6 +29,12 @@ OnProgress = Callable[[int, int], None]
 OnNotice = Callable[[str], None]
 """Called with what an operator should know of the engine: its version, what it runs on."""
 
+ONE_DOCUMENT: Final = (
+    "one JSON document: JSON lines have an object for each search, with its user, in a line; a table that counts terms "
+    "has no users, so there is no one to whom anything could be promised"
+)
+_ONE_DOCUMENT: Final = re.compile(rb"\s*(?:\[|\{\s*\n)")
+"""how such a file begins"""
 ENGINES: Final = ("duckdb", "spark")
 _CHECKING_SHARE: Final = 0.05
 """How much of the reading is done when the gate has checked all bytes."""
@@ -51,8 +58,7 @@ class SearchLog:
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
         self.decided: Final[dict[str, str | bool]] = {
-            "format": layout.format,
-            "urls": layout.has_urls,
+            **decided_of(layout),
             "host_only": options.host_only,
             "quoted_line_feeds": options.quoted_line_feeds,
             "encoding": options.encoding,
@@ -241,6 +247,8 @@ def refuse_useless(sources: Sequence[Source], summary: InputSummary, *, strict: 
         )  # the bytes matter only now that no line can be used
         if in_utf8 and (other := other_than_text(first_lines(path))) is not None:
             reasons.append(f"the first file is {other}")
+        if isinstance(sources[0][0], JsonLines) and _ONE_DOCUMENT.match(first_lines(path)):
+            reasons.append(f"the first file is {ONE_DOCUMENT}")
         if summary.without_url == summary.lines:
             reasons.append("is it a log of queries alone? then read it with --no-urls")
         raise InputError(path, f"no line of the log can be used ({', '.join(reasons)})")

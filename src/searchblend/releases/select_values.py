@@ -345,8 +345,9 @@ def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
 
 
 def _rows(layout: Columns, table: str) -> str:
-    person, held = (quoted_name(layout.columns[role]) for role in ("user", "query"))
-    return f"SELECT {person}::VARCHAR AS person, {held}::VARCHAR AS held FROM {table}"
+    columns = {role: f"{quoted_name(name)}::VARCHAR" for role, name in layout.columns.items()}
+    columns |= {role: f"nullif({quoted(value)}, '')" for role, value in layout.in_folders.items()}
+    return f"SELECT {columns['user']} AS person, {columns['query']} AS held FROM {table}"
 
 
 def _counted(rows: str, key: str) -> str:

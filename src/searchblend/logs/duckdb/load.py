@@ -134,7 +134,7 @@ class LineTable:
 
     def _known_strings(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> LogStrings:
         """What the gate knows of the strings; in JSON an ASCII file may hold other ones."""
-        as_they_are = {type(layout) for layout, _ in sources} <= {Delimited, Sessions}
+        as_they_are = all(isinstance(layout, Delimited | Sessions) and not layout.in_folders for layout, _ in sources)
         return LogStrings(
             self._drawing.key,
             self._drawing.host_only,

@@ -122,16 +122,21 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
     if layout.may_end_after is not None:
         too_few += f" AND (f{layout.may_end_after} IS NOT NULL OR f{layout.may_end_after - 1} IS NULL)"
     roles = {role: names[position] for role, position in layout.positions.items()}
-    if layout.may_end_after is not None and layout.positions["query"] >= layout.may_end_after:
+    if layout.may_end_after is not None and layout.positions.get("query", 0) >= layout.may_end_after:
         roles["query"] = f"coalesce({roles['query']}, '')"
     return Scan(
         read_text(feed.names, names, delimiter, header=layout.header),
-        roles,
+        roles | _held_by_folders(layout),
         [(TOO_FEW_FIELDS, too_few)],
         layout.no_query,
-        feed.ascii_only,
-        feed.no_odd_bytes,
+        feed.ascii_only and not layout.in_folders,
+        feed.no_odd_bytes and not layout.in_folders,
     )
+
+
+def _held_by_folders(layout: Delimited | JsonLines | Columns) -> dict[str, str]:
+    """role → SQL of what the names of the files' folders say, which need not be ASCII where all lines are."""
+    return {role: quoted(value) for role, value in layout.in_folders.items()}
 
 
 def scan_json(layout: JsonLines, feed: Feed) -> Scan:
@@ -146,7 +151,7 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     good = f"SELECT CASE WHEN {valid} THEN line END AS line FROM ({lines})"
     return Scan(
         f"SELECT {members}, line IS NULL AS is_broken FROM ({good})",
-        {role: role for role in paths},
+        {role: role for role in paths} | _held_by_folders(layout),
         [(BAD_LINE, "is_broken")],
     )
 
@@ -173,7 +178,7 @@ def scan_columns(layout: Columns, files: Sequence[Path | str], *, places: bool =
     select = f"SELECT {', '.join(columns)} FROM {table}"
     if rows.end is not None:
         select += f" WHERE file_row_number >= {rows.start} AND file_row_number < {rows.end}"
-    return Scan(select, {role: role for role in layout.columns})
+    return Scan(select, {role: role for role in layout.columns} | _held_by_folders(layout))
 
 
 def yandex_rows(feed: Feed) -> str:
@@ -283,7 +288,7 @@ def _listed(strings: frozenset[str]) -> str:
 
 
 def read_parquet(files: Sequence[Path | str], *options: str) -> str:
-    """The table function. A folder called ``user=alice`` is a folder, not a column of the log."""
+    """The table function. What the names of folders hold is in the layout, if an option names it."""
     return f"read_parquet({', '.join([f'[{_paths(files)}]', 'hive_partitioning = false', *options])})"
 
 

@@ -115,7 +115,7 @@ def _judge_delimited(layout: Delimited, line: str, *, host_only: bool) -> str | 
     if len(fields) < (layout.least_fields or layout.n_fields) and len(fields) != layout.may_end_after:
         return TOO_FEW_FIELDS
     fields += [""] * (layout.n_fields - len(fields))
-    strings = {role: fields[position] for role, position in layout.positions.items()}
+    strings = {role: fields[position] for role, position in layout.positions.items()} | dict(layout.in_folders)
     return judge_fields(strings, has_urls=layout.has_urls, no_query=layout.no_query, host_only=host_only)
 
 
@@ -133,6 +133,7 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
     if any(isinstance(member, dict | list) for member in members.values()):
         return BAD_LINE
     strings = {role: "" if member is None else str(member) for role, member in members.items()}
+    strings |= layout.in_folders
     return judge_fields(strings, has_urls=layout.has_urls, host_only=host_only)
 
 
@@ -221,7 +222,7 @@ def _doubtful_lines(path: LogFile, layout: TextLayout, *, judge_all: bool) -> It
         if header:
             doubtful[np.argmax(doubtful)] = False
             header = False
-        if isinstance(layout, Delimited) and not judge_all:
+        if isinstance(layout, Delimited) and not judge_all and not layout.in_folders:
             doubtful &= _not_good_at_a_glance(layout, text, ends)
         for i in np.flatnonzero(doubtful).tolist():
             yield numbers + i if isinstance(numbers, int) else numbers[i], block[starts[i] : ends[i]].decode()

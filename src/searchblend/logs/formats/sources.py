@@ -57,6 +57,8 @@ EXCITE: Final = Delimited(
 The query may be missing or empty (one line in nine); such a line is unusable and counted.
 """
 DELIMITERS: Final = {"tsv": "\t", "csv": ","}
+_IN_CSV: Final = ",;|"
+"""What may stand between the names of a CSV header: the first of these that is in it."""
 _DELIMITING: Final = frozenset(string.punctuation + "\t") - {'"'}
 PARQUET_MAGIC: Final = b"PAR1"
 _WHOLE_NUMBERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
@@ -98,6 +100,16 @@ def find_sources(
     return sources
 
 
+def decided_of(layout: Layout) -> dict[str, str | bool]:
+    """What a layout says of how a log is read; what is as usual is left out."""
+    decided: dict[str, str | bool] = {"format": layout.format, "urls": layout.has_urls}
+    if isinstance(layout, Delimited) and layout.delimiter != DELIMITERS.get(layout.format, layout.delimiter):
+        decided["delimiter"] = layout.delimiter
+    if layout.in_folders:
+        decided["in_folders"] = ", ".join(sorted(layout.in_folders))
+    return decided
+
+
 def _format_with(delimiter: str, format_name: str) -> str:
     """A delimiter is of TSV or CSV; of CSV, where fields may be quoted, if the format is not named."""
     if delimiter not in _DELIMITING:
@@ -108,7 +120,12 @@ def _format_with(delimiter: str, format_name: str) -> str:
 
 
 def _layout(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+    columns = columns.of(path)
     layout = _layout_in_utf8(path, options, columns, column_types)
+    if columns.in_folders:
+        if isinstance(layout, Sessions):
+            raise InvalidColumns(f"columns: the {layout.format} format has none to choose from")
+        layout = replace(layout, in_folders=columns.in_folders)
     if options.encoding == UTF_8:
         return layout
     if isinstance(layout, Columns):
@@ -146,11 +163,12 @@ def _without_header(path: LogFile, options: ReadOptions, columns: ColumnMap) -> 
 
 
 def _with_header(path: LogFile, header: str, name: str, options: ReadOptions, columns: ColumnMap) -> Delimited:
-    mark = options.delimiter or DELIMITERS[name]
+    usual = "\t" if name == "tsv" else next((mark for mark in _IN_CSV if mark in header), DELIMITERS[name])
+    mark = options.delimiter or usual
     names = [field.strip() for field in (_csv_names(path, header, mark) if name == "csv" else header.split(mark))]
     _refuse_duplicates(path, names)
     positions = {role: names.index(column) for role, column in columns.find(path, names).items()}
-    return _delimited(name, len(names), positions, options)
+    return _delimited(name, len(names), positions, replace(options, delimiter=mark))
 
 
 def _delimited(name: str, n_fields: int, positions: Mapping[str, int], options: ReadOptions) -> Delimited:
