@@ -17,7 +17,7 @@ from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text, size_of
 from searchblend.logs.formats.judge import locate
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, JsonLines, Layout, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, JsonLines, Layout, ServerLog, Source
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import decided_of, find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
@@ -112,6 +112,7 @@ def read_log(
     format: str = "auto",
     columns: Mapping[str, str] | None = None,
     delimiter: str | None = None,
+    query_parameter: str | None = None,
     optin_column: str | None = None,
     urls: bool = True,
     quoted_line_feeds: bool = False,
@@ -144,6 +145,7 @@ def read_log(
         format=format,
         columns=columns or {},
         delimiter=delimiter,
+        query_parameter=query_parameter,
         optin_column=optin_column,
         urls=urls,
         quoted_line_feeds=quoted_line_feeds,
@@ -234,22 +236,23 @@ def summarize(sources: Sequence[Source], reading: Reading, *, host_only: bool) -
 
 def refuse_useless(sources: Sequence[Source], summary: InputSummary, *, strict: bool) -> None:
     """Refuse a log without a usable line and, for a strict caller, one with a malformed line."""
-    path = sources[0][1][0]
+    layout, path = sources[0][0], sources[0][1][0]
     if not summary.lines:
         raise InputError(path, "the log holds no line")
     if strict and summary.malformed:
         _refuse_first([path for _, paths in sources for path in paths], summary.malformed)
     if not summary.users:
         reasons = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
-        reasons += [f"{summary.without_url} without URL"] if summary.without_url else []
-        in_utf8 = (
-            getattr(sources[0][0], "encoding", None) == UTF_8
-        )  # the bytes matter only now that no line can be used
+        if isinstance(layout, ServerLog):
+            reasons += ["no search was clicked: is the query in the parameter that --query-parameter says?"]
+        elif summary.without_url:
+            reasons += [f"{summary.without_url} without URL"]
+        in_utf8 = getattr(layout, "encoding", None) == UTF_8  # the bytes matter only now that no line can be used
         if in_utf8 and (other := other_than_text(first_lines(path))) is not None:
             reasons.append(f"the first file is {other}")
-        if isinstance(sources[0][0], JsonLines) and _ONE_DOCUMENT.match(first_lines(path)):
+        if isinstance(layout, JsonLines) and _ONE_DOCUMENT.match(first_lines(path)):
             reasons.append(f"the first file is {ONE_DOCUMENT}")
-        if summary.without_url == summary.lines:
+        if summary.without_url == summary.lines and not isinstance(layout, ServerLog):
             reasons.append("is it a log of queries alone? then read it with --no-urls")
         raise InputError(path, f"no line of the log can be used ({', '.join(reasons)})")
 

@@ -59,7 +59,7 @@ def test_a_folder_names_what_an_option_asks_of_it_and_nothing_else(name: str, tm
     """Not a letter of its value is read otherwise than in a line: case, escapes, other letters than ASCII."""
     for value in ("Z%C3%BCrich%2Fnews", "__HIVE_DEFAULT_PARTITION__", "maps"):
         write(tmp_path / "user=nobody" / f"topic={value}" / name, [("ann", "q"), ("bob", "q")])
-    with read(tmp_path, columns={"query": "topic"}, urls=False, draws=9, keep_lines=True) as log:
+    with read(tmp_path, columns={"query": "topic"}, urls=False, keep_lines=True) as log:
         assert set(counts_of(log.split(optin_fraction=1e-9)[1].tally())) <= {Record("zürich/news"), Record("maps")}
         statistics = log.statistics()
         assert (statistics.users, statistics.queries, log.summary.used) == (2, 2, 4)

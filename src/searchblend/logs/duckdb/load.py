@@ -30,6 +30,7 @@ from searchblend.logs.duckdb.scan import (
     scan_columns,
     scan_delimited,
     scan_json,
+    scan_server_log,
     scan_yandex,
     yandex_rows,
 )
@@ -39,8 +40,9 @@ from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import WHOLE, Span, size_of
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
-from searchblend.logs.formats.layout import ColumnMap, Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.formats.layout import ColumnMap, Columns, Delimited, JsonLines, Layout, ServerLog, Sessions, Source
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import decoded_query
 from searchblend.logs.formats.sources import columns_layout
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
 
@@ -83,6 +85,7 @@ class LineTable:
         session.add_function("query_is_usable", judge.query_is_usable)
         session.add_function("url_is_usable", judge.url_is_usable)
         session.add_function("host_is_usable", judge.host_is_usable)
+        session.add_function("decoded_query", decoded_query, returns="VARCHAR")
 
     def take(self, given: object, columns: ColumnMap) -> Source:
         """A table in the caller's memory as the one source of the lines."""
@@ -281,6 +284,8 @@ def scan_layout(layout: Layout, feed: Feed) -> Scan:
             return scan_delimited(layout, feed)
         case JsonLines():
             return scan_json(layout, feed)
+        case ServerLog():
+            return scan_server_log(layout, feed)
         case Columns():
             return scan_columns(layout, feed.names)
         case Sessions():

@@ -15,8 +15,18 @@ from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
 from searchblend.logs.formats.gate import MOST_BLANK, SEPARATOR
 from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
-from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, Sessions
+from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, ServerLog, Sessions
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import (
+    LINE,
+    LINE_FIELDS,
+    NO_VALUE,
+    PAGE_PART,
+    REQUEST,
+    SUCCESS,
+    TIME,
+    parameter_pattern,
+)
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -134,7 +144,7 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
     )
 
 
-def _held_by_folders(layout: Delimited | JsonLines | Columns) -> dict[str, str]:
+def _held_by_folders(layout: Delimited | JsonLines | Columns | ServerLog) -> dict[str, str]:
     """role → SQL of what the names of the files' folders say, which need not be ASCII where all lines are."""
     return {role: quoted(value) for role, value in layout.in_folders.items()}
 
@@ -179,6 +189,37 @@ def scan_columns(layout: Columns, files: Sequence[Path | str], *, places: bool =
     if rows.end is not None:
         select += f" WHERE file_row_number >= {rows.start} AND file_row_number < {rows.end}"
     return Scan(select, {role: role for role in layout.columns} | _held_by_folders(layout))
+
+
+def scan_server_log(layout: ServerLog, feed: Feed) -> Scan:
+    """The searches and clicks among the requests, and the lines that are no requests; others are left out."""
+    fields = ", ".join(quoted(name) for name in LINE_FIELDS)
+    asked = quoted(_whole(parameter_pattern(layout.query_parameter)))
+    lines = read_text(feed.names, ["line"], SEPARATOR, header=False)
+    requests = f"SELECT unnest(regexp_extract(line, {quoted(_whole(LINE))}, [{fields}])) FROM ({lines})"
+    got = f"""
+        SELECT *, CASE WHEN regexp_full_match(status, '{SUCCESS}')
+            THEN regexp_extract(request, {quoted(_whole(REQUEST))}, 1) ELSE '' END AS target
+        FROM ({requests})
+    """
+    searches = f"""
+        SELECT *, regexp_extract(target, {asked}, 1) AS here,
+            CASE WHEN target = '' OR here <> '' OR regexp_full_match(target, {quoted(PAGE_PART)}) THEN ''
+                ELSE regexp_extract(referrer, {asked}, 1) END AS there
+        FROM ({got})
+    """
+    moment = f"(epoch_us(try_strptime(time, {quoted(TIME)})) // 1000000)::VARCHAR"
+    select = f"""
+        SELECT nullif({layout.user}, '{NO_VALUE}') AS user, decoded_query(here || there) AS query,
+            CASE WHEN here = '' THEN target END AS url, coalesce({moment}, time) AS time, address = '' AS is_broken
+        FROM ({searches}) WHERE address = '' OR here <> '' OR there <> ''
+    """
+    roles = {"user": "coalesce(user, '')", "query": "query", "time": "time"} | ({"url": "url"} if layout.has_urls else {})
+    return Scan(select, roles | _held_by_folders(layout), [(BAD_LINE, "is_broken")])
+
+
+def _whole(pattern: str) -> str:
+    return f"^(?:{pattern})$"
 
 
 def yandex_rows(feed: Feed) -> str:

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.logs.formats.gate import SEPARATOR, Gate
-from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source, TextLayout
+from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, ServerLog, Sessions, Source, TextLayout
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import LineReader, decoded_query
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -92,7 +93,7 @@ def is_short(string: str) -> bool:
 
 def forget() -> None:
     """Drops the strings that were remembered: they are people's searches."""
-    for remembered in (query_is_usable, url_is_usable, host_is_usable):
+    for remembered in (query_is_usable, url_is_usable, host_is_usable, decoded_query):
         remembered.cache_clear()
 
 
@@ -102,6 +103,9 @@ def judge_for(layout: Layout, *, host_only: bool) -> Judge:
             return lambda line: _judge_delimited(layout, line, host_only=host_only)
         case JsonLines():
             return lambda line: _judge_json(layout, line, host_only=host_only)
+        case ServerLog():
+            reader = LineReader(layout.user, layout.query_parameter)
+            return lambda line: _judge_request(layout, reader, line, host_only=host_only)
         case Sessions():
             return _SessionJudge()
         case Columns():
@@ -135,6 +139,15 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
     strings = {role: "" if member is None else str(member) for role, member in members.items()}
     strings |= layout.in_folders
     return judge_fields(strings, has_urls=layout.has_urls, host_only=host_only)
+
+
+def _judge_request(layout: ServerLog, reader: LineReader, line: str, *, host_only: bool) -> str | None:
+    if SEPARATOR in line:
+        return TOO_MANY_FIELDS
+    strings = reader.read(line)
+    if not strings:
+        return BAD_LINE if strings is None else WITHOUT_URL
+    return judge_fields({**strings, **layout.in_folders}, has_urls=layout.has_urls, host_only=host_only)
 
 
 def _first_of_each(members: list[tuple[str, object]]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 from searchblend.core.errors import InvalidColumns, listed
 from searchblend.logs.formats.remote import LogFile, partition_values
 
+FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet", "combined")
 UTF_8: Final = "utf-8"
 UTF_16: Final = "utf-16"
 UTF_16_LE: Final = "utf-16-le"
@@ -175,7 +176,26 @@ class Sessions:
         return LineRules(n_fields=self.n_fields, encoding=self.encoding)
 
 
-TextLayout = Delimited | JsonLines | Sessions
+@dataclass(frozen=True)
+class ServerLog:
+    """The combined log of Apache and nginx (``server_log``)."""
+
+    user: str
+    """the field that says whose a line is"""
+    query_parameter: str
+    format: str = "combined"
+    encoding: str = UTF_8
+    in_folders: Mapping[str, str] = field(default_factory=dict)
+    has_urls: bool = True
+    has_suggestions: ClassVar[bool] = False
+
+    @property
+    def rules(self) -> LineRules:
+        """As of JSON: no printable character ends a field here."""
+        return LineRules(separator=b"\x1f", encoding=self.encoding)
+
+
+TextLayout = Delimited | JsonLines | Sessions | ServerLog
 """layouts of text"""
 Layout = TextLayout | Columns
 Source = tuple[Layout, list[LogFile]]

@@ -14,6 +14,7 @@ from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.logs.formats.files import BOM, first_lines, other_than_text, text_name
 from searchblend.logs.formats.gate import csv_fields
 from searchblend.logs.formats.layout import (
+    FORMATS,
     MOST_FIELDS,
     NO_HEADER,
     UTF_8,
@@ -22,13 +23,14 @@ from searchblend.logs.formats.layout import (
     Delimited,
     JsonLines,
     Layout,
+    ServerLog,
     Sessions,
     Source,
 )
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import USER_FIELDS, check_parameter
 from searchblend.logs.options import ReadOptions
 
-FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
 _AOL_HEADER: Final = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
 AOL: Final = Delimited(
     "aol",
@@ -81,6 +83,8 @@ def find_sources(
     """
     if options.format not in FORMATS:
         raise InvalidParameter("format", f"expected one of {', '.join(FORMATS)}")
+    if options.query_parameter is not None and options.format != "combined":
+        raise InvalidParameter("query-parameter", "only with --format combined")
     if options.delimiter is not None:
         options = replace(options, format=_format_with(options.delimiter, options.format))
     sources: list[Source] = []
@@ -105,6 +109,8 @@ def decided_of(layout: Layout) -> dict[str, str | bool]:
     decided: dict[str, str | bool] = {"format": layout.format, "urls": layout.has_urls}
     if isinstance(layout, Delimited) and layout.delimiter != DELIMITERS.get(layout.format, layout.delimiter):
         decided["delimiter"] = layout.delimiter
+    if isinstance(layout, ServerLog):
+        decided |= {"user": layout.user, "query_parameter": layout.query_parameter}
     if layout.in_folders:
         decided["in_folders"] = ", ".join(sorted(layout.in_folders))
     return decided
@@ -134,6 +140,8 @@ def _layout(path: LogFile, options: ReadOptions, columns: ColumnMap, column_type
 
 
 def _layout_in_utf8(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+    if options.format == "combined":
+        return _server_log(options, columns)
     if columns.numbers:
         return _without_header(path, options, columns)
     name = "jsonl" if options.format == "auto" and text_name(path).lower().endswith(_JSON_SUFFIXES) else options.format
@@ -202,6 +210,20 @@ def _without_columns(name: str, columns: ColumnMap) -> Layout:
     if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):
         raise InvalidColumns(f"columns: the {name} format has none to choose from")
     return Sessions() if name == "yandex" else EXCITE
+
+
+def _server_log(options: ReadOptions, columns: ColumnMap) -> ServerLog:
+    """Who is a user is nowhere in the log itself: whoever reads it has to say."""
+    if options.query_parameter is None:
+        raise InvalidParameter("query-parameter", "expected with --format combined: the parameter with the query, e.g. q")
+    check_parameter(options.query_parameter)
+    field = columns.named.get("user")
+    if field not in USER_FIELDS or len(columns.named) > 1 or columns.optin is not None:
+        raise InvalidColumns(
+            f"columns: a combined log does not say who is a user: name the field that does, and nothing else, with "
+            f"--columns user={' or user='.join(USER_FIELDS)}"
+        )
+    return ServerLog(field, options.query_parameter, has_urls=columns.urls)
 
 
 def _csv_names(path: LogFile, header: str, delimiter: str) -> list[str]:

@@ -1,0 +1,187 @@
+"""Combined logs of Apache and nginx: searches and clicks are read from addresses and referrers."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_logs import counts_of, read
+
+from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
+from searchblend.core.records import Record
+from searchblend.logs.formats.server_log import decoded_query
+from searchblend.logs.read import SearchLog
+from searchblend.wire.release import USER_CAVEATS, log_caveats
+
+NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+SITE = "https://site.example"
+BY_ADDRESS: dict[str, Any] = {"format": "combined", "columns": {"user": "address"}, "query_parameter": "q"}
+
+
+def line(
+    target: str, referrer: str = "-", *, address: str = "192.0.2.1", user: str = "-", status: int = 200, more: str = ""
+) -> str:
+    request = target if " " in target else f"GET {target} HTTP/1.1"
+    agent = r"Agent \"quoted\" (x; y)"
+    return f'{address} - {user} [18/Nov/2026:20:00:00 +0100] "{request}" {status} 512 "{referrer}" "{agent}"{more}\n'
+
+
+LINES = [
+    line("/search?q=Weather+Berlin&page=1"),
+    line("/doc/1?from=search", f"{SITE}/search?a=b&q=weather%20berlin#top"),
+    line("/style.CSS?v=2", f"{SITE}/search?q=weather"),
+    line("/logo.png", f"{SITE}/search?q=weather"),
+    line("/doc/2", f"{SITE}/about"),
+    line("/doc/3", "https://engine.example/?q=caf%C3%A9", address="2001:db8::1", more=' "203.0.113.9" 0.001'),
+    line("/doc/4", f"{SITE}/search?q=missing", status=404),
+    line("/doc/5", f"{SITE}/search?q=cached", status=304, address="192.0.2.4"),
+    line("POST /doc/6 HTTP/1.1", f"{SITE}/search?q=posted"),
+    line(r"\x16\x03\x01 x", status=400),
+    line("/search?q=second", f"{SITE}/search?q=first", address="192.0.2.3"),
+    line("/search?q=&page=2"),
+    line("/search?query=other&eq=x"),
+    line("/doc/7", f"{SITE}/search?q=%FF", address="192.0.2.5"),
+    "192.0.2.1 - - broken\n",
+    line("/doc/8", f"{SITE}/search?q=a b", address="192.0.2.6").replace(" 512 ", " many "),
+]
+
+
+def records(log: SearchLog) -> dict[Record, int]:
+    return counts_of(log.split(optin_fraction=1e-9)[1].tally())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_searches_and_clicks_are_read_from_addresses_and_referrers(packed: bool, tmp_path: Path):
+    path = tmp_path / ("access.log.gz" if packed else "access.log")
+    text = "".join(LINES).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    with read(path, **BY_ADDRESS) as log:
+        assert records(log) == {
+            Record("weather berlin", "/doc/1?from=search"): 1,
+            Record("café", "/doc/3"): 1,
+            Record("cached", "/doc/5"): 1,
+        }
+        summary = log.summary
+        assert (summary.lines, summary.used, summary.users, summary.without_url) == (16, 3, 3, 10)
+        places = {reason: [place.line for place in kind.first] for reason, kind in summary.malformed.items()}
+        assert places == {"unusable_query": [14], "bad_line": [15, 16]}
+        assert {name: log.decided[name] for name in ("format", "user", "query_parameter")} == {
+            "format": "combined",
+            "user": "address",
+            "query_parameter": "q",
+        }
+        assert log_caveats(log.decided) == [USER_CAVEATS["address"]]
+    with read(path, **BY_ADDRESS, urls=False) as log:
+        assert (log.has_urls, log.summary.used, log.summary.users) == (False, 5, 4)
+    with read(path, **BY_ADDRESS, draws=0) as log:
+        assert log.summary.users == 4  # a search without a click is one too
+
+
+def test_a_user_is_who_signed_in_where_that_is_said(tmp_path: Path):
+    search = f"{SITE}/search?q=weather"
+    lines = [line("/d", search, user="ann"), line("/d", search, user="ann", address="192.0.2.9"), line("/d", search)]
+    (tmp_path / "access.log").write_text("".join(lines))
+    with read(tmp_path / "access.log", **{**BY_ADDRESS, "columns": {"user": "remote_user"}}) as log:
+        assert (log.summary.users, log.summary.used) == (1, 2)
+        assert [place.line for place in log.summary.malformed["missing_user"].first] == [3]
+        assert log_caveats(log.decided) == [USER_CAVEATS["remote_user"]]
+
+
+def test_a_path_tells_searches_from_what_is_typed_ahead(tmp_path: Path):
+    lines = [line("/suggest?q=we"), line("/search?q=weather"), line("/d", f"{SITE}/search?lang=de&q=weather")]
+    lines.append(line("/e", f"{SITE}/suggest?q=we"))
+    (tmp_path / "access.log").write_text("".join(lines))
+    with read(tmp_path / "access.log", **{**BY_ADDRESS, "query_parameter": "/search?q"}) as log:
+        assert set(records(log)) == {Record("weather", "/d")}
+        assert (log.summary.used, log.summary.without_url) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "query"),
+    [
+        ("a+b%2Bc", "a b+c"),
+        (r"caf\xC3\xA9", "café"),
+        (r"say \"x\" \\ y", r'say "x" \ y'),
+        ("%E4", ""),
+        ("%00", ""),
+        ("100%zz", "100%zz"),
+    ],
+)
+def test_a_value_is_decoded_as_browsers_and_servers_write_it(value: str, query: str):
+    assert decoded_query(value) == query
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"columns": {}}, "does not say who is a user: .*user=address or user=remote_user"),
+        ({"columns": {"user": "agent"}}, "does not say who is a user"),
+        ({"columns": {"user": "address", "query": "q"}}, "and nothing else"),
+        ({"query_parameter": None}, "expected with --format combined"),
+        ({"query_parameter": "q&"}, "expected a name such as q"),
+        ({"format": "tsv"}, "only with --format combined"),
+        ({"optin_column": "consent"}, "does not say who is a user"),
+        ({"delimiter": ";"}, "only of tsv and csv, not of combined"),
+    ],
+)
+def test_what_is_not_said_is_asked_for(options: dict[str, Any], problem: str, tmp_path: Path):
+    (tmp_path / "access.log").write_text("".join(LINES))
+    with pytest.raises((InvalidColumns, InvalidParameter), match=problem):
+        read(tmp_path / "access.log", **{**BY_ADDRESS, **options})
+
+
+def test_a_log_without_a_search_is_refused(tmp_path: Path):
+    (tmp_path / "access.log").write_text(line("/doc/2"))
+    with pytest.raises(InputError, match=r"no line of the log can be used \(no search was clicked.*--query-parameter"):
+        read(tmp_path / "access.log", **BY_ADDRESS)
+
+
+@contextmanager
+def nginx(folder: Path) -> Iterator[Path]:
+    """A server with its default log format, in ``access.log``: the path of its socket."""
+    temp = " ".join(f"{kind}_temp_path t;" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    server = "server { listen unix:s; location ~ ^/(search|doc)$ { return 200 found; } }"
+    (folder / "nginx.conf").write_text(
+        f"pid pid; error_log error.log; events {{}} http {{ {temp} access_log access.log; {server} }}".replace(
+            "unix:s", f"unix:{folder}/s"
+        )
+    )
+    command = [str(NGINX), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
+    subprocess.run(command, check=True, timeout=60)  # it listens before it goes to the background
+    try:
+        yield folder / "s"
+    finally:
+        subprocess.run([*command, "-s", "stop"], check=True, timeout=60)
+
+
+def ask(server: Path, target: bytes, referrer: bytes = b"") -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(server))
+        more = b"Referer: " + referrer + b"\r\n" if referrer else b""
+        connection.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\n" + more + b"Connection: close\r\n\r\n")
+        while connection.recv(4096):  # the request is in the log before the connection is closed
+            pass
+
+
+@pytest.mark.skipif(NGINX is None, reason="nginx is not installed: scripts/install-servers.sh")
+def test_what_nginx_writes_is_read(tmp_path: Path):
+    with nginx(tmp_path) as server:
+        ask(server, b"/search?q=caf%C3%A9+%22x%22")
+        ask(server, b"/doc?n=1", b"https://site.example/search?q=caf%C3%A9+%22x%22")
+        ask(server, b"/doc?n=2", 'https://site.example/search?q=caf\u00e9+"x"'.encode())
+        ask(server, b"/missing", b"https://site.example/search?q=x")
+        ask(server, b"/doc?n=3", b"https://site.example/about")
+        ask(server, b"no request")
+    with read(tmp_path / "access.log", **BY_ADDRESS, keep_lines=True) as log:
+        assert {record.query for record in records(log)} == {'café "x"'}
+        statistics = log.statistics()
+        assert (statistics.queries, statistics.urls) == (1, 2)
+        assert (log.summary.lines, log.summary.used, log.summary.malformed) == (6, 2, {})
