@@ -19,7 +19,7 @@ from searchblend.logs.formats.files import LogInput, are_paths, expand, first_li
 from searchblend.logs.formats.judge import locate
 from searchblend.logs.formats.layout import UTF_8, ColumnMap, JsonLines, Layout, ServerLog, Source
 from searchblend.logs.formats.remote import LogFile
-from searchblend.logs.formats.sources import decided_of, find_sources
+from searchblend.logs.formats.sources import decided_of, find_sources, is_ubi
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
 
@@ -175,7 +175,7 @@ def open_log(
     """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)
     files = expand(options.paths) if are_paths(options.paths) else []
-    _refuse_remote_on_cluster(files, options)
+    _refuse_on_cluster(files, options)
     progress = _Progress(files, on_progress)
     engine = _open_engine(options, on_notice)
     try:
@@ -197,10 +197,12 @@ def _sources(files: list[LogFile], options: ReadOptions, columns: ColumnMap, eng
     return [engine.take(options.paths, columns)]
 
 
-def _refuse_remote_on_cluster(files: Sequence[LogFile], options: ReadOptions) -> None:
+def _refuse_on_cluster(files: Sequence[LogFile], options: ReadOptions) -> None:
     remote = next((file for file in files if not isinstance(file, Path)), None)
     if options.engine == "spark" and remote is not None:
         raise UsageError(f"{remote}: only with --engine duckdb; executors read files of a file system that they share")
+    if options.engine == "spark" and files and is_ubi(files[0], options.format):
+        raise UsageError(f"{files[0]}: UBI is read only with --engine duckdb")
 
 
 def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:

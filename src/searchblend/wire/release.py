@@ -369,7 +369,8 @@ USER_CAVEATS: Final = {
         "as one user; a person with several is protected once per address."
     ),
     "remote_user": (
-        "The log is one of a web server, and a user is a name that was signed in with; requests without one are left out."
+        "The log is one of a web server, and a user is a name that was signed in with: requests without one are left "
+        "out."
     ),
 }
 """who is a user, by the field that says it"""

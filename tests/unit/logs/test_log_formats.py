@@ -206,7 +206,9 @@ def test_a_table_of_counts_is_refused_with_the_reason(header, tmp_path: Path):
 @pytest.mark.parametrize("text", ['{\n  "terms": {\n    "secret": {"visits": 27}\n  }\n}\n', '[{"secret": 1}]'])
 def test_one_json_document_is_refused_by_name(text, tmp_path: Path):
     (tmp_path / "terms.json.gz").write_bytes(gzip.compress(text.encode()))
-    with pytest.raises(InputError, match=r"the first file is one JSON document: .* counts terms has no users") as refused:
+    with pytest.raises(
+        InputError, match=r"the first file is one JSON document: .* counts terms has no users"
+    ) as refused:
         read(tmp_path / "terms.json.gz")
     assert "secret" not in str(refused.value)
 

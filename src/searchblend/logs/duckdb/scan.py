@@ -37,7 +37,7 @@ from searchblend.logs.summary import (
     UNUSABLE_URL,
 )
 
-_ASCII_BLANKS: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+ASCII_BLANKS_SQL: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 _WIDE: Final = ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS")
 """Types of times that reach further than a timestamp in microseconds."""
 REJECTED_TABLE: Final = "rejected_lines"
@@ -67,7 +67,7 @@ class Scan:
         unusable_query = f"{query} = {quoted(self.no_query or '')} OR NOT coalesce(query_is_usable({query}), false)"
         cases = [
             *self.broken,
-            (MISSING_USER, f"trim({self.roles['user']}, {_ASCII_BLANKS}) = ''"),
+            (MISSING_USER, f"trim({self.roles['user']}, {ASCII_BLANKS_SQL}) = ''"),
             (UNUSABLE_QUERY, unusable_query),
         ]
         if url is not None:
@@ -173,12 +173,7 @@ def scan_columns(layout: Columns, files: Sequence[Path | str], *, places: bool =
     """
     columns = []
     for role, name in layout.columns.items():
-        column = quoted_name(name)
-        if layout.types[role].startswith(_WIDE):  # one person's date may lie beyond all timestamps
-            column = f"epoch_us(try_cast({column} AS TIMESTAMP))"
-        elif layout.types[role].startswith("TIMESTAMP"):
-            column = f"epoch_us({column})"
-        columns.append(f"coalesce({column}::VARCHAR, '') AS {role}")
+        columns.append(f"coalesce({column_text(name, layout.types[role])}, '') AS {role}")
     numbered = places or rows.end is not None
     table = layout.table or read_parquet(files, f"file_row_number = {numbered}")
     if places:
@@ -214,12 +209,24 @@ def scan_server_log(layout: ServerLog, feed: Feed) -> Scan:
             CASE WHEN here = '' THEN target END AS url, coalesce({moment}, time) AS time, address = '' AS is_broken
         FROM ({searches}) WHERE address = '' OR here <> '' OR there <> ''
     """
-    roles = {"user": "coalesce(user, '')", "query": "query", "time": "time"} | ({"url": "url"} if layout.has_urls else {})
+    roles = {"user": "coalesce(user, '')", "query": "query", "time": "time"} | (
+        {"url": "url"} if layout.has_urls else {}
+    )
     return Scan(select, roles | _held_by_folders(layout), [(BAD_LINE, "is_broken")])
 
 
 def _whole(pattern: str) -> str:
     return f"^(?:{pattern})$"
+
+
+def column_text(name: str, kind: str) -> str:
+    """SQL: a column of a table as a string."""
+    column = quoted_name(name)
+    if kind.startswith(_WIDE):  # one person's date may lie beyond all timestamps
+        column = f"epoch_us(try_cast({column} AS TIMESTAMP))"
+    elif kind.startswith("TIMESTAMP"):
+        column = f"epoch_us({column})"
+    return f"{column}::VARCHAR"
 
 
 def yandex_rows(feed: Feed) -> str:

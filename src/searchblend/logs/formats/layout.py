@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from searchblend.core.errors import InvalidColumns, listed
 from searchblend.logs.formats.remote import LogFile, partition_values
 
-FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet", "combined")
+FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet", "combined", "ubi")
 UTF_8: Final = "utf-8"
 UTF_16: Final = "utf-16"
 UTF_16_LE: Final = "utf-16-le"
@@ -42,8 +42,9 @@ _COUNTS: Final = frozenset(
 _CLICKSTREAM: Final = "clickstream"
 """in the names of Wikipedia's tables of how often who read one article went on to another; they have no header"""
 _NO_USERS: Final = (
-    "a table of counts without users (as those of Matomo or Wikipedia's clickstream) is not a log, since there is no one to whom anything could be promised; if a "
-    "column names the user or visitor, say which with --columns user=NAME, else export the searches with such ids"
+    "a table of counts without users (Matomo's, Wikipedia's clickstream) is not a log, since there is no one to whom "
+    "anything could be promised; if a column names the user or visitor, say which with --columns user=NAME, else export "
+    "the searches with such ids"
 )
 
 
@@ -195,8 +196,63 @@ class ServerLog:
         return LineRules(separator=b"\x1f", encoding=self.encoding)
 
 
-TextLayout = Delimited | JsonLines | Sessions | ServerLog
-"""layouts of text"""
+UBI_CLICK: Final = "click"
+"""the action that is one; all others are left out"""
+UBI_OPTIONAL: Final = ("time", "rank")
+_UBI_MEMBERS: Final = {
+    "ubi_queries": {"user": "client_id", "id": "query_id", "query": "user_query", "time": "timestamp"},
+    "ubi_events": {
+        "user": "client_id",
+        "id": "query_id",
+        "action": "action_name",
+        "url": "event_attributes.object.object_id",
+        "rank": "event_attributes.position.ordinal",
+    },
+}
+
+
+@dataclass(frozen=True)
+class UbiTable:
+    """One of the two tables of UBI 1.3 (User Behavior Insights), exported as JSON lines or Parquet.
+
+    ``ubi_queries`` has a row for each search, ``ubi_events`` one for each action. A record is ⟨user_query, object of a
+    click⟩, where the click names the search by its id, of the same user: an id of another person's search is none.
+    """
+
+    label: str
+    """its name: ubi_queries or ubi_events"""
+    members: Mapping[str, str]
+    """role, or ``id`` or ``action`` → the path of its member, with points"""
+    kinds: Mapping[str, str] | None = None
+    """name → kind of the columns of Parquet; None: JSON lines"""
+    encoding: str = UTF_8
+    format: str = "ubi"
+    has_urls: bool = True
+    has_suggestions: ClassVar[bool] = False
+    in_folders: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def of(cls, label: str, columns: ColumnMap, kinds: Mapping[str, str] | None) -> UbiTable:
+        members = {role: columns.named.get(role, path) for role, path in _UBI_MEMBERS[label].items()}
+        return cls(label, members, kinds, has_urls=columns.urls)
+
+    @staticmethod
+    def label_of(path: LogFile) -> str | None:
+        """Which table a file is one of, by its name or that of its folder."""
+        names = (part.lower().replace("-", "_") for part in reversed(str(path).split("/")[-2:]))
+        return next((label for name in names for label in _UBI_MEMBERS if label in name), None)
+
+    @property
+    def is_queries(self) -> bool:
+        return self.label == "ubi_queries"
+
+    @property
+    def rules(self) -> LineRules:
+        return LineRules(separator=b"\x1f", encoding=self.encoding)
+
+
+TextLayout = Delimited | JsonLines | Sessions | ServerLog | UbiTable
+"""layouts of text; UBI may be in Parquet, too"""
 Layout = TextLayout | Columns
 Source = tuple[Layout, list[LogFile]]
 """files with one layout"""
@@ -238,7 +294,9 @@ class ColumnMap:
         held = {role: values[name.casefold()] for role, name in asked.items() if name.casefold() in values}
         if held.keys() >= set(_REQUIRED):
             both = " and ".join(map(self._word, _REQUIRED))
-            raise InvalidColumns(f"{path}: columns: {both} are both in the names of folders; a line must say one of them")
+            raise InvalidColumns(
+                f"{path}: columns: {both} are both in the names of folders; a line must say one of them"
+            )
         named = {role: name for role, name in self.named.items() if role not in held}
         return replace(self, named=named, optin=None if "optin" in held else self.optin, in_folders=held)
 

@@ -17,6 +17,7 @@ from searchblend.logs.formats.layout import (
     FORMATS,
     MOST_FIELDS,
     NO_HEADER,
+    UBI_OPTIONAL,
     UTF_8,
     ColumnMap,
     Columns,
@@ -26,6 +27,7 @@ from searchblend.logs.formats.layout import (
     ServerLog,
     Sessions,
     Source,
+    UbiTable,
 )
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.server_log import USER_FIELDS, check_parameter
@@ -87,6 +89,8 @@ def find_sources(
         raise InvalidParameter("query-parameter", "only with --format combined")
     if options.delimiter is not None:
         options = replace(options, format=_format_with(options.delimiter, options.format))
+    if is_ubi(files[0], options.format):
+        files = _tables_of_ubi(files, urls=columns.urls)
     sources: list[Source] = []
     for file in files:
         layout = _layout(file, options, columns, column_types)
@@ -102,6 +106,27 @@ def find_sources(
             with_urls, without = ("this file", "others") if layout.has_urls else ("others", "this file")
             raise InputError(file, f"{with_urls} of this log have a column of URLs and {without} have none")
     return sources
+
+
+def is_ubi(file: LogFile, format_name: str) -> bool:
+    return format_name == "ubi" or (format_name == "auto" and UbiTable.label_of(file) is not None)
+
+
+def _tables_of_ubi(files: Sequence[LogFile], *, urls: bool) -> Sequence[LogFile]:
+    """The files that are read: without URLs, those of searches alone."""
+    labels = [UbiTable.label_of(file) for file in files]
+    for label in ("ubi_queries", "ubi_events") if urls else ("ubi_queries",):
+        if label not in labels:
+            raise InputError(
+                files[0], f"the log has no file of {label}; UBI has searches in one table, clicks in another"
+            )
+    if len({_is_parquet_by_name(file) for file in files}) > 1:
+        raise InputError(files[0], "some files of this log are Parquet and some are JSON lines")
+    return [file for file, label in zip(files, labels, strict=True) if urls or label != "ubi_events"]
+
+
+def _is_parquet_by_name(file: LogFile) -> bool:
+    return file.suffix.lower() == ".parquet"
 
 
 def decided_of(layout: Layout) -> dict[str, str | bool]:
@@ -129,17 +154,19 @@ def _layout(path: LogFile, options: ReadOptions, columns: ColumnMap, column_type
     columns = columns.of(path)
     layout = _layout_in_utf8(path, options, columns, column_types)
     if columns.in_folders:
-        if isinstance(layout, Sessions):
+        if isinstance(layout, Sessions | UbiTable):
             raise InvalidColumns(f"columns: the {layout.format} format has none to choose from")
         layout = replace(layout, in_folders=columns.in_folders)
     if options.encoding == UTF_8:
         return layout
-    if isinstance(layout, Columns):
+    if isinstance(layout, Columns) or (isinstance(layout, UbiTable) and layout.kinds is not None):
         raise InvalidParameter("encoding", "only of text: strings of Parquet are UTF-8")
     return replace(layout, encoding=options.encoding)
 
 
 def _layout_in_utf8(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+    if is_ubi(path, options.format):
+        return _ubi(path, columns, column_types)
     if options.format == "combined":
         return _server_log(options, columns)
     if columns.numbers:
@@ -215,7 +242,9 @@ def _without_columns(name: str, columns: ColumnMap) -> Layout:
 def _server_log(options: ReadOptions, columns: ColumnMap) -> ServerLog:
     """Who is a user is nowhere in the log itself: whoever reads it has to say."""
     if options.query_parameter is None:
-        raise InvalidParameter("query-parameter", "expected with --format combined: the parameter with the query, e.g. q")
+        raise InvalidParameter(
+            "query-parameter", "expected with --format combined: the parameter with the query, e.g. q"
+        )
     check_parameter(options.query_parameter)
     field = columns.named.get("user")
     if field not in USER_FIELDS or len(columns.named) > 1 or columns.optin is not None:
@@ -224,6 +253,24 @@ def _server_log(options: ReadOptions, columns: ColumnMap) -> ServerLog:
             f"--columns user={' or user='.join(USER_FIELDS)}"
         )
     return ServerLog(field, options.query_parameter, has_urls=columns.urls)
+
+
+def _ubi(path: LogFile, columns: ColumnMap, column_types: ColumnTypes) -> UbiTable:
+    label = UbiTable.label_of(path)
+    if label is None:
+        raise InputError(path, "expected ubi_queries or ubi_events in the file's name, or in that of its folder")
+    if columns.optin is not None or "suggestion" in columns.named or columns.numbers:
+        raise InvalidColumns("columns: the ubi format has members for user, query, url, time and rank, by name")
+    kinds = dict(column_types(path)) if _is_parquet_by_name(path) else None
+    table = UbiTable.of(label, columns, kinds)
+    missing = [
+        member
+        for role, member in table.members.items()
+        if kinds is not None and role not in UBI_OPTIONAL and not {member, member.partition(".")[0]} & kinds.keys()
+    ]
+    if missing:
+        raise InvalidColumns(f"{path}: no column '{missing[0]}', which {label} has; name another with --columns")
+    return table
 
 
 def _csv_names(path: LogFile, header: str, delimiter: str) -> list[str]:
