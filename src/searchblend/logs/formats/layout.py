@@ -43,8 +43,8 @@ _CLICKSTREAM: Final = "clickstream"
 """in the names of Wikipedia's tables of how often who read one article went on to another; they have no header"""
 _NO_USERS: Final = (
     "a table of counts without users (Matomo's, Wikipedia's clickstream) is not a log, since there is no one to whom "
-    "anything could be promised; if a column names the user or visitor, say which with --columns user=NAME, else export "
-    "the searches with such ids"
+    "anything could be promised; if a column names the user or visitor, say which with --columns user=NAME, else "
+    "export the searches with such ids"
 )
 
 
