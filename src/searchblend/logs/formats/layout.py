@@ -30,7 +30,7 @@ ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 it. To everything else it is a line without URL.
 """
 NAMEABLE: Final = ROLES[:-1]
-NO_HEADER: Final = "a log without one needs --columns user=#1,query=#2, or --format jsonl, yandex or excite"
+NO_HEADER: Final = "a log without one needs --columns user=#1,query=#2, or --format jsonl, combined, yandex or excite"
 _REQUIRED: Final = ("user", "query")
 _NUMBER: Final = re.compile(r"#[1-9][0-9]{0,2}")
 MOST_FIELDS: Final = 64
