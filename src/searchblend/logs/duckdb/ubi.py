@@ -45,16 +45,29 @@ def _time(text: str) -> str:
 
 
 def _of_json(layout: UbiTable, feed: Feed) -> tuple[str, dict[str, str], str]:
-    """The documents, which may be as a search engine exports them, in a member ``_source``."""
+    """The documents, which may be as a search engine exports them, in a member ``_source``.
+
+    All members of a line are asked for at once: else DuckDB would read a document anew for each.
+    """
     lines = read_text(feed.names, ["line"], SEPARATOR, header=False)
-    valid = "CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END"
-    objects = f"SELECT CASE WHEN {valid} THEN line END AS line FROM ({lines})"
-    source = "json_type(line, '$._source') = 'OBJECT'"
-    documents = f"(SELECT CASE WHEN {source} THEN (line->'$._source')::VARCHAR ELSE line END AS line FROM ({objects}))"
-    paths = {role: quoted(_json_path(path.split("."))) for role, path in layout.members.items()}
-    nested = " OR ".join(f"json_type(line, {path}) IN ('OBJECT', 'ARRAY')" for path in paths.values())
-    is_broken = f"line IS NULL OR coalesce({nested}, false)"
-    return documents, {role: f"line->>{path}" for role, path in paths.items()}, is_broken
+    plain = [path.split(".") for path in layout.members.values()]
+    listed = ", ".join(quoted(_json_path(path)) for path in (*plain, *(["_source", *path] for path in plain)))
+    n = len(plain)
+    documents = f"""(
+        SELECT kinds IS NULL OR kinds[1] <> 'OBJECT' OR list_has_any({_half("kinds[3:]", n)}, ['OBJECT', 'ARRAY'])
+                AS is_broken, {_half("strings", n)} AS members
+        FROM (
+            SELECT json_type(line, ['$', '$._source', {listed}]) AS kinds,
+                json_extract_string(line, [{listed}]) AS strings
+            FROM (SELECT CASE WHEN json_valid(line) THEN line END AS line FROM ({lines}))
+        )
+    )"""
+    return documents, {role: f"members[{place}]" for place, role in enumerate(layout.members, 1)}, "is_broken"
+
+
+def _half(both: str, n: int) -> str:
+    """SQL: of a list the part about the members of ``_source``, if there is one, or else of the line itself."""
+    return f"CASE WHEN kinds[2] = 'OBJECT' THEN {both}[{n + 1}:] ELSE {both}[:{n}] END"
 
 
 def _json_path(parts: Sequence[str]) -> str:
