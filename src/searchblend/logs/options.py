@@ -84,5 +84,7 @@ def refuse_file_options(options: ReadOptions) -> None:
     """A table in memory has columns of strings: what says how files are read is refused."""
     if options.format != "auto":
         raise InvalidParameter("format", "only of files: a table in memory has columns")
+    if options.query_parameter is not None:
+        raise InvalidParameter("query-parameter", "only with --format combined")
     if options.encoding != UTF_8:
         raise InvalidParameter("encoding", "only of files: a table in memory has strings")

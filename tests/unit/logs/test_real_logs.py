@@ -40,5 +40,5 @@ def test_a_real_log_has_the_sizes_that_are_published(name: str, lines: int, user
 def test_tables_of_counts_are_refused_with_the_reason():
     with pytest.raises(InvalidColumns, match="a table of counts without users"):
         read(real("enwiki_clickstream_2025-03_sample.tsv.gz"))
-    with pytest.raises(InputError, match="one JSON document: .* counts terms has no users"):
+    with pytest.raises(InputError, match=r"one JSON document: .* counts terms has no users"):
         read(real("berlin_searchterms.json.gz"))

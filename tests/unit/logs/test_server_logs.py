@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 import shutil
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +19,10 @@ from made_logs import counts_of, read
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.core.records import Record
-from searchblend.logs.formats.server_log import decoded_query
+from searchblend.logs.formats.gate import Gate
+from searchblend.logs.formats.judge import judge_for
+from searchblend.logs.formats.layout import ServerLog
+from searchblend.logs.formats.server_log import LineReader, decoded_query
 from searchblend.logs.read import SearchLog
 from searchblend.wire.release import USER_CAVEATS, log_caveats
 
@@ -104,6 +109,69 @@ def test_a_path_tells_searches_from_what_is_typed_ahead(tmp_path: Path):
         assert (log.summary.used, log.summary.without_url) == (1, 3)
 
 
+PIECES = [
+    *(
+        b'"',
+        b"\\",
+        b'\\"',
+        b" ",
+        b"[",
+        b"]",
+        b"?",
+        b"&",
+        b"#",
+        b"=",
+        b"q=",
+        b"?q=x",
+        b".png",
+        b"+",
+        b"%",
+        b"%E4",
+        b"%00",
+    ),
+    *(
+        b"\\x",
+        b"\\xC3\\xA9",
+        b"-",
+        b"\x1f",
+        b"\r",
+        b"\0",
+        b"\xff",
+        b"GET ",
+        b"301",
+        "\u00e9\u2028".encode(),
+        b"x" * 2100,
+    ),
+]
+
+
+def test_sql_and_python_read_alike(tmp_path: Path):
+    """3,000 lines with bytes put anywhere in them, by a fixed seed: the same fields, and the same is wrong."""
+    chance = random.Random(5)
+    made = [one.rstrip("\n").encode() for one in LINES]
+    for _ in range(3_000):
+        one, place = chance.choice(made[:16]), chance.random()
+        for _ in range(chance.choice([1, 1, 2, 4])):
+            at = int(place * len(one)) if chance.random() < 0.5 else chance.randrange(len(one))
+            one = one[:at] + chance.choice(PIECES) + one[at + chance.randrange(3) :]
+        made.append(one)
+    path = tmp_path / "access.log"
+    path.write_bytes(b"\n".join(made) + b"\n")
+    layout = ServerLog("address", "q")
+    lines = [line for block in Gate(path, layout.rules).blocks() for line in block.decode().split("\n") if line]
+    judge, reader = judge_for(layout, host_only=False), LineReader("address", "q")
+    expected = Counter(judge(line) for line in lines)
+    fields = [reader.read(line) or {} for line in lines if judge(line) is None]
+    with read(path, **BY_ADDRESS, keep_lines=True) as log:
+        rows = log._engine._session.rows("SELECT user, query, url FROM lines WHERE problem = 0")
+        assert Counter(rows) == Counter((one["user"], one["query"], one["url"]) for one in fields)
+        assert (log.summary.used, log.summary.without_url) == (expected.pop(None), expected.pop("without_url"))
+        found = {reason: kind.count for reason, kind in log.summary.malformed.items() if reason in expected}
+        assert found == expected
+        assert expected.keys() >= {"bad_line", "unusable_query", "too_many_fields"}
+        assert len(rows) > 100
+
+
 @pytest.mark.parametrize(
     ("value", "query"),
     [
@@ -136,6 +204,11 @@ def test_what_is_not_said_is_asked_for(options: dict[str, Any], problem: str, tm
     (tmp_path / "access.log").write_text("".join(LINES))
     with pytest.raises((InvalidColumns, InvalidParameter), match=problem):
         read(tmp_path / "access.log", **{**BY_ADDRESS, **options})
+
+
+def test_a_table_in_memory_has_no_addresses():
+    with pytest.raises(InvalidParameter, match="only with --format combined"):
+        read({"user": ["a"], "query": ["b"]}, query_parameter="q")  # type: ignore[arg-type]
 
 
 def test_a_log_without_a_search_is_refused(tmp_path: Path):
