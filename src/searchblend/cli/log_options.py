@@ -68,9 +68,7 @@ def _add_database(parser: argparse.ArgumentParser, memory: str) -> None:
 
 def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE) -> None:
     """How lines are read; ``roles`` are what columns can be."""
-    parser.add_argument(
-        "--format", default="auto", help=f"{', '.join(FORMATS[1:])} (by name and header)"
-    )
+    parser.add_argument("--format", default="auto", help=f"{', '.join(FORMATS[1:])} (by name and header)")
     parser.add_argument(
         "--columns",
         type=lambda text: _column_map(text, roles),

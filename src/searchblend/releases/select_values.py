@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, Self
 
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import selection_guarantee
-from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.core.errors import InputError
 from searchblend.core.params import check_epsilon
 from searchblend.core.privacy import Budget, Guarantee, Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
@@ -36,7 +36,7 @@ from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, are_paths, expand, size_of
 from searchblend.logs.formats.gate import OnBytes
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, ServerLog, Sessions, Source, UbiTable
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Source
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import columns_layout, find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
@@ -329,10 +329,7 @@ def value_tally(session: DuckDBSession, files: Sequence[LogFile], user: str, val
 def _sources(
     session: DuckDBSession, files: Sequence[LogFile], options: ReadOptions, columns: ColumnMap
 ) -> list[Source]:
-    sources = find_sources(files, options, columns, lambda path: parquet_types(session, path))
-    if isinstance(layout := sources[0][0], Sessions | ServerLog | UbiTable):
-        raise InvalidParameter("format", f"{layout.format} has searches, not rows of users and values")
-    return sources
+    return find_sources(files, options, columns, lambda path: parquet_types(session, path))
 
 
 def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from made_logs import counts_of, read
 
+import searchblend as sb
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter, UsageError
 from searchblend.core.records import Record
 from searchblend.logs.read import SearchLog
@@ -137,6 +138,13 @@ def test_a_broken_line_is_named_and_held_back_alone(tmp_path: Path):
         assert counts_of(log.split(optin_fraction=1e-9)[1].tally()) == CLICKS
         assert malformed(log) == {**MALFORMED, "bad_line": 3, "nul_byte": 1}
         assert [place.line for place in log.summary.malformed["bad_line"].first] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("form", ["json", "structs"])
+def test_the_table_of_searches_is_one_of_users_and_values(form: str, tmp_path: Path):
+    table = next(write(tmp_path, form).glob("ubi_queries*"))
+    selected = sb.select_values(table, sb.Budget(epsilon=4.0, delta=1e-9), user="client_id", value="user_query")
+    assert selected.counts == {}  # of so few people
 
 
 def test_what_is_no_pair_of_tables_is_refused_by_name(tmp_path: Path):

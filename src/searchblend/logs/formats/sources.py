@@ -60,6 +60,8 @@ EXCITE: Final = Delimited(
 
 The query may be missing or empty (one line in nine); such a line is unusable and counted.
 """
+_OF_SEARCHES: Final = ("yandex", "combined", "ubi")
+"""Formats in which a line is not a row of a user and a value."""
 DELIMITERS: Final = {"tsv": "\t", "csv": ","}
 _IN_CSV: Final = ",;|"
 """What may stand between the names of a CSV header: the first of these that is in it."""
@@ -89,7 +91,9 @@ def find_sources(
         raise InvalidParameter("query-parameter", "only with --format combined")
     if options.delimiter is not None:
         options = replace(options, format=_format_with(options.delimiter, options.format))
-    if is_ubi(files[0], options.format):
+    if columns.values and options.format in _OF_SEARCHES:
+        raise InvalidParameter("format", f"{options.format} has searches, not rows of users and values")
+    if is_ubi(files[0], options.format) and not columns.values:
         files = _tables_of_ubi(files, urls=columns.urls)
     sources: list[Source] = []
     for file in files:
@@ -165,7 +169,7 @@ def _layout(path: LogFile, options: ReadOptions, columns: ColumnMap, column_type
 
 
 def _layout_in_utf8(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
-    if is_ubi(path, options.format):
+    if is_ubi(path, options.format) and not columns.values:
         return _ubi(path, columns, column_types)
     if options.format == "combined":
         return _server_log(options, columns)
