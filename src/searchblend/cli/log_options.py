@@ -307,7 +307,8 @@ def _malformed_lines(summary: Mapping[str, Any]) -> list[str]:
         return []
     loud = "WARNING: more than 1 % of the lines are malformed: " if total > lines / 100 else "warning: "
     return [f"{loud}{total:,} of {lines:,} lines were left out"] + [
-        f"  {reason}: {entry['count']:,} (first: {', '.join(entry['first'])})" for reason, entry in malformed.items()
+        f"  {reason}: {entry['count']:,}" + (f" (first: {', '.join(entry['first'])})" if entry["first"] else "")
+        for reason, entry in malformed.items()
     ]
 
 

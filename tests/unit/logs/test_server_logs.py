@@ -16,14 +16,19 @@ from typing import Any
 
 import pytest
 from made_logs import counts_of, read
+from reference_rules import KEY
 
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.core.records import Record
+from searchblend.logs.engine import Drawing
 from searchblend.logs.formats.gate import Gate
 from searchblend.logs.formats.judge import judge_for
-from searchblend.logs.formats.layout import ServerLog
+from searchblend.logs.formats.layout import ColumnMap, ServerLog
 from searchblend.logs.formats.server_log import LineReader, decoded_query
+from searchblend.logs.formats.sources import find_sources
+from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import SearchLog
+from searchblend.logs.spark import parts
 from searchblend.wire.release import USER_CAVEATS, log_caveats
 
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -59,6 +64,13 @@ LINES = [
 ]
 
 
+CLICKS = {
+    Record("weather berlin", "/doc/1?from=search"): 1,
+    Record("café", "/doc/3"): 1,
+    Record("cached", "/doc/5"): 1,
+}
+
+
 def records(log: SearchLog) -> dict[Record, int]:
     return counts_of(log.split(optin_fraction=1e-9)[1].tally())
 
@@ -69,11 +81,7 @@ def test_searches_and_clicks_are_read_from_addresses_and_referrers(packed: bool,
     text = "".join(LINES).encode()
     path.write_bytes(gzip.compress(text) if packed else text)
     with read(path, **BY_ADDRESS) as log:
-        assert records(log) == {
-            Record("weather berlin", "/doc/1?from=search"): 1,
-            Record("café", "/doc/3"): 1,
-            Record("cached", "/doc/5"): 1,
-        }
+        assert records(log) == CLICKS
         summary = log.summary
         assert (summary.lines, summary.used, summary.users, summary.without_url) == (16, 3, 3, 10)
         places = {reason: [place.line for place in kind.first] for reason, kind in summary.malformed.items()}
@@ -107,6 +115,24 @@ def test_a_path_tells_searches_from_what_is_typed_ahead(tmp_path: Path):
     with read(tmp_path / "access.log", **{**BY_ADDRESS, "query_parameter": "/search?q"}) as log:
         assert set(records(log)) == {Record("weather", "/d")}
         assert (log.summary.used, log.summary.without_url) == (1, 3)
+
+
+@pytest.mark.parametrize("size", [200, 1 << 20])
+def test_executors_read_parts_of_it_as_the_whole(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What they do needs no cluster: the same code reads every part, with what folders say of its file."""
+    path = tmp_path / "consent=yes" / "access.log"
+    path.parent.mkdir()
+    path.write_text("".join(LINES))
+    options = ReadOptions(path, optin_column="consent", **BY_ADDRESS)
+    sources = find_sources([path], options, ColumnMap(options.columns, "consent"), lambda _: {})
+    monkeypatch.setattr(parts, "LEAST_BYTES", size)
+    cut = parts.parts_of(sources, size)
+    rows = list(parts.read_parts(parts.ReadTask(Drawing(KEY.hex()), keep_lines=False), cut))
+    reading = parts.reading_of(cut, [row[0] for row in rows if row[0] is not None])
+    found = {(row[8], row[9], row[3]) for row in rows if row[0] is None}
+    assert len(cut) == -(-path.stat().st_size // size)
+    assert found == {(one.query, one.url, True) for one in CLICKS}
+    assert (reading.lines, reading.used, reading.without_url, reading.malformed) == (16, 3, 10, 3)
 
 
 PIECES = [
