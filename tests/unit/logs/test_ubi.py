@@ -129,6 +129,21 @@ def test_tables_may_be_folders_and_members_may_have_other_names(tmp_path: Path):
         assert records == {Record("laptop", "an item"): 1, Record("laptops", "an item"): 1}
 
 
+def test_rows_without_a_user_are_each_by_itself(tmp_path: Path):
+    """A search and a click of nobody are no pair, and neither are those of a user that have no id."""
+    searches = [("", "q1"), ("", "q1"), (" ", "q2"), ("ann", ""), ("ann", "q1")]
+    clicks = [("", "q1"), (" ", "q2"), ("ann", ""), ("ann", "q1")]
+    tables = {
+        "ubi_queries": [query_document(user, id, "tea", "") for user, id in searches],
+        "ubi_events": [event_document(user, id, "click", "B07-1", 1) for user, id in clicks],
+    }
+    for label, table in tables.items():
+        (tmp_path / f"{label}.ndjson").write_text("".join(json.dumps(row) + "\n" for row in table))
+    with read(tmp_path) as log:
+        assert malformed(log) == {"missing_user": 5, "click_without_query": 1}
+        assert (log.summary.used, log.summary.without_url) == (1, 1)
+
+
 def test_a_broken_line_is_named_and_held_back_alone(tmp_path: Path):
     write(tmp_path, "json")
     path = tmp_path / "ubi_events-000001.ndjson"

@@ -17,6 +17,9 @@ from searchblend.logs.summary import BAD_LINE, CLICK_WITHOUT_QUERY
 UBI_ROWS: Final = "ubi_rows"
 """the table (kind, user, id, query, url, time, rank); ``kind`` is Q, C or E, and NULL if a line is not a row"""
 _TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+_HAS_USER: Final = f"trim(user, {ASCII_BLANKS_SQL}) <> ''"
+_NAMED: Final = f"{_HAS_USER} AND id <> ''"
+"""SQL: a row that may have to do with others. Rows without a user are nobody's, each by itself."""
 _COLUMNS: Final = ("user", "id", "query", "url", "time", "rank")
 
 
@@ -116,13 +119,13 @@ def scan_ubi(*, has_urls: bool) -> Scan:
     """
     queries = f"""
         SELECT user, id, arg_max(query, row(time, query)) AS query, max(time) AS time
-        FROM {UBI_ROWS} WHERE kind = 'Q' AND id <> '' GROUP BY user, id
+        FROM {UBI_ROWS} WHERE kind = 'Q' AND {_NAMED} GROUP BY user, id
     """
     lines = f"""
         SELECT clicks.user AS user, coalesce(queries.query, '') AS query, clicks.url AS url,
             coalesce(queries.time, '') AS time, clicks.rank AS rank, kind IS NULL AS is_broken,
-            queries.user IS NULL AND trim(clicks.user, {ASCII_BLANKS_SQL}) <> '' AS is_alone
-        FROM (SELECT * FROM {UBI_ROWS} WHERE kind = 'C' OR kind IS NULL) AS clicks
+            queries.user IS NULL AND has_user AS is_alone
+        FROM (SELECT *, {_HAS_USER} AS has_user FROM {UBI_ROWS} WHERE kind = 'C' OR kind IS NULL) AS clicks
         LEFT JOIN ({queries}) AS queries USING (user, id)
         UNION ALL SELECT user, query, NULL, time, NULL, false, false FROM ({_without_click()})
     """
@@ -131,7 +134,7 @@ def scan_ubi(*, has_urls: bool) -> Scan:
 
 
 def _without_click() -> str:
-    clicked = f"SELECT user, id FROM {UBI_ROWS} WHERE kind = 'C'"
+    clicked = f"SELECT user, id FROM {UBI_ROWS} WHERE kind = 'C' AND {_NAMED}"
     return f"SELECT * FROM (SELECT * FROM {UBI_ROWS} WHERE kind = 'Q') ANTI JOIN ({clicked}) USING (user, id)"
 
 
