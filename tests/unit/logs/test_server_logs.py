@@ -234,7 +234,7 @@ def test_what_is_not_said_is_asked_for(options: dict[str, Any], problem: str, tm
 
 def test_a_table_in_memory_has_no_addresses():
     with pytest.raises(InvalidParameter, match="only with --format combined"):
-        read({"user": ["a"], "query": ["b"]}, query_parameter="q")  # type: ignore[arg-type]
+        read({"user": ["a"], "query": ["b"]}, query_parameter="q")
 
 
 def test_a_log_without_a_search_is_refused(tmp_path: Path):
