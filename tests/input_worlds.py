@@ -373,8 +373,8 @@ def anchor(shape: Shape, name: str) -> list[bytes]:
     texts = {"user": name, "query": f"sure {name}", "url": "http://anchor.example", "time": "2005-01-01 10:00:00"}
     texts |= {"rank": "1", "joined": "yes", "remark": ""}
     if shape.format == "ubi":
-        event = {"action_name": "click", "event_attributes": {"object": {"object_id": texts["url"]}}}
-        rows = [{"user_query": texts["query"], "timestamp": ""}, event]
+        event: dict[str, Any] = {"action_name": "click", "event_attributes": {"object": {"object_id": texts["url"]}}}
+        rows: list[dict[str, Any]] = [{"user_query": texts["query"], "timestamp": ""}, event]
         return [json.dumps({"client_id": name, "query_id": "q", **row}).encode() for row in rows]
     plain = {role: text.encode() for role, text in texts.items()}
     return [shape.line(0, plain, random.Random(0), plain=True)]
