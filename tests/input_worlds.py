@@ -11,12 +11,14 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
+from urllib.parse import quote_plus
 
 import duckdb
 import numpy as np
@@ -35,7 +37,7 @@ from searchblend.mechanisms.tally import Tally
 
 KEY: Final = bytes(range(16))
 BOM: Final = b"\xef\xbb\xbf"
-FORMATS: Final = ("aol", "tsv", "csv", "jsonl", "yandex", "excite")
+FORMATS: Final = ("aol", "tsv", "csv", "jsonl", "yandex", "excite", "combined", "ubi")
 AOL_NAMES: Final = {"user": "AnonID", "query": "Query", "time": "QueryTime", "rank": "ItemRank", "url": "ClickURL"}
 PIECES: Final = {
     "quote": [b'"', b'""', b'"x"'],
@@ -79,6 +81,10 @@ class Shape:
     headerless: bool = False
     encoding: str = "utf-8"
     """of the files; lines in one byte to a letter are what bytes they are"""
+    mark: str = ","
+    """what stands between fields of CSV"""
+    in_folders: bool = False
+    """whether the names of folders say who has opted in"""
 
     @property
     def quoted_line_feeds(self) -> bool:
@@ -93,6 +99,8 @@ class Shape:
         roles = self.headers[file % 2]
         if self.format == "excite":
             return b"\t".join([texts["user"], texts["time"], texts["query"]])
+        if self.format == "combined":
+            return self._request(texts)
         if self.format == "jsonl":
             members = {self.names.get(role, role): text.decode() for role, text in texts.items()}
             if not texts["url"]:
@@ -106,11 +114,26 @@ class Shape:
         quote = self.quoted_line_feeds or (not plain and chance.random() < 0.3)
         return b",".join(b'"%b"' % one.replace(b'"', b'""') if quote or b"," in one else one for one in fields)
 
+    def _request(self, texts: Mapping[str, bytes]) -> bytes:
+        search, time = b"/search?n=1&q=" + quote_plus(texts["query"]).encode(), texts["time"].decode()
+        with suppress(ValueError):
+            time = datetime.fromisoformat(time).strftime("%d/%b/%Y:%H:%M:%S +0100")
+        by_name = self.options["columns"]["user"] == "remote_user"
+        who = (b"192.0.2.1", texts["user"]) if by_name else (texts["user"], b"-")
+        target, referrer = (texts["url"], b"http://site.example" + search) if texts["url"] else (search, b"-")
+        return b'%b - %b [%b] "GET %b HTTP/1.1" 200 5 "%b" "agent"' % (*who, time.encode(), target, referrer)
+
 
 def shape_of(format_name: str, chance: random.Random) -> Shape:
     """The usual layout, or one with other names, another order, more or fewer columns, an opt-in column, no URLs."""
     if format_name in ("yandex", "excite"):
         return Shape(format_name)
+    if format_name in ("combined", "ubi"):
+        plain: dict[str, Any] = {"urls": False} if chance.random() < 0.2 else {}
+        if format_name == "combined":
+            plain["columns"] = {"user": chance.choice(["address", "remote_user"])}
+            plain["query_parameter"] = chance.choice(["q", "/search?q"])
+        return Shape(format_name, options=plain)
     usual = tuple(AOL_NAMES) if format_name == "aol" else ("user", "query", "url", "time", "rank")
     names = dict(AOL_NAMES) if format_name == "aol" else {}
     options: dict[str, Any] = {}
@@ -138,9 +161,10 @@ def shape_of(format_name: str, chance: random.Random) -> Shape:
 
 
 def varied(shape: Shape, chance: random.Random) -> Shape:
-    """The same layout, or one without a header line, or with another character between fields."""
+    """The same layout, or one without a header line, or with another character between fields, or folders that say who
+    has opted in."""
     if shape.format not in ("tsv", "csv"):
-        return shape
+        return _in_folders(shape, chance)
     options = dict(shape.options)
     headerless = chance.random() < 0.3
     if headerless:
@@ -153,7 +177,17 @@ def varied(shape: Shape, chance: random.Random) -> Shape:
     if shape.format == "csv" and chance.random() < 0.4:
         options["delimiter"] = ";"
     headers = (shape.headers[0],) * 2 if headerless else shape.headers
-    return replace(shape, options=options, headers=headers, headerless=headerless)
+    mark = options.get("delimiter", ",")
+    if mark == ";" and not headerless and chance.random() < 0.5:
+        del options["delimiter"]  # the header shows it
+    return _in_folders(replace(shape, options=options, headers=headers, headerless=headerless, mark=mark), chance)
+
+
+def _in_folders(shape: Shape, chance: random.Random) -> Shape:
+    if shape.format in ("yandex", "ubi") or shape.headerless or chance.random() < 0.7:
+        return shape
+    first, second = (tuple(role for role in header if role != "joined") for header in shape.headers)
+    return replace(shape, headers=(first, second), options={**shape.options, "optin_column": "joined"}, in_folders=True)
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -242,6 +276,9 @@ def _lines(shape: Shape, world: int, person: int | None, habits: _Habits, chance
     n = chance.randrange(1, 4 if person is not None else 6)
     if shape.format == "yandex":
         return [_odd(line, habits.pieces, chance) for line in _session(world, person, n, chance)]
+    if shape.format == "ubi":
+        rows = [row for _ in range(n) for row in _ubi_rows(_texts(world, person, habits, chance), chance)]
+        return [_odd(row, habits.pieces, chance) for row in rows]
     found: list[bytes] = []
     for _ in range(n):
         texts = {role: text.encode() for role, text in _texts(world, person, habits, chance).items()}
@@ -285,6 +322,18 @@ def _session(world: int, person: int | None, n: int, chance: random.Random) -> l
     return [line.encode() for line in found]
 
 
+def _ubi_rows(texts: Mapping[str, str], chance: random.Random) -> list[bytes]:
+    """A search with its clicks. Searches of different people have the same ids."""
+    row = {"client_id": texts["user"], "query_id": f"q{chance.randrange(3)}"}
+    search = {**row, "user_query": texts["query"], "timestamp": texts["time"].replace(" ", "T") + "Z"}
+    found = {"object": {"object_id": texts["url"]}, "position": {"ordinal": texts["rank"]}}
+    event = {**row, "action_name": chance.choice(["click", "click", "view"]), "event_attributes": found}
+    rows: list[dict[str, Any]] = [search, *[event] * chance.randrange(3)]
+    if chance.random() < 0.3:
+        rows = [{"_id": 1, "_source": row} for row in rows]
+    return [json.dumps(row, ensure_ascii=chance.random() < 0.5).encode() for row in rows]
+
+
 def _almost_others(number: str, chance: random.Random) -> list[str]:
     """Lines that a forgiving reader of numbers would take for those of somebody else's session."""
     spellings = [
@@ -323,6 +372,10 @@ def anchor(shape: Shape, name: str) -> list[bytes]:
         ]
     texts = {"user": name, "query": f"sure {name}", "url": "http://anchor.example", "time": "2005-01-01 10:00:00"}
     texts |= {"rank": "1", "joined": "yes", "remark": ""}
+    if shape.format == "ubi":
+        event: dict[str, Any] = {"action_name": "click", "event_attributes": {"object": {"object_id": texts["url"]}}}
+        rows: list[dict[str, Any]] = [{"user_query": texts["query"], "timestamp": ""}, event]
+        return [json.dumps({"client_id": name, "query_id": "q", **row}).encode() for row in rows]
     plain = {role: text.encode() for role, text in texts.items()}
     return [shape.line(0, plain, random.Random(0), plain=True)]
 
@@ -339,10 +392,27 @@ def _log(
     folder.mkdir(parents=True)
     for number, lines in enumerate(files):
         suffix = suffixes[number * len(suffixes) // len(files)]
-        _write_file(folder / f"{number:04}.{shape.format}{suffix}", shape, number, lines, ending)
+        _write(folder, f"{number:04}", shape, number, lines, ending, suffix)
     for number, lines in enumerate(anchors):
-        _write_file(folder / f"anchor{number}.{shape.format}", shape, 0, lines, b"\n")
+        _write(folder, f"anchor{number}", shape, 0, lines, b"\n", "")
     return folder
+
+
+_JOINED: Final = ("yes", "perhaps")
+"""of every second file, where the names of folders say who has opted in"""
+
+
+def _write(folder: Path, name: str, shape: Shape, number: int, lines: list[bytes], ending: bytes, suffix: str) -> None:
+    """UBI has a file for each of its tables; a line is in one of them by what it holds itself."""
+    if shape.in_folders:
+        folder /= f"joined={_JOINED[number % 2]}"
+        folder.mkdir(exist_ok=True)
+    if shape.format != "ubi":
+        _write_file(folder / f"{name}.{shape.format}{suffix}", shape, number, lines, ending)
+        return
+    for table, is_event in (("ubi_queries", False), ("ubi_events", True)):
+        rows = [line for line in lines if (b"action_name" in line) is is_event]
+        _write_file(folder / f"{name}.{table}.jsonl{suffix}", shape, number, rows, ending)
 
 
 def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], ending: bytes) -> None:
@@ -352,7 +422,7 @@ def _write_file(path: Path, shape: Shape, number: int, lines: list[bytes], endin
         else []
     )
     content = _in_encoding(shape, header, lines, ending)
-    if "delimiter" in shape.options:
+    if shape.mark == ";":
         content = content.translate(bytes.maketrans(b",;", b";,"))
     ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
     cut = len(content) * (number % 4) // 3  # in several members, which may end in the middle of a line

@@ -100,7 +100,7 @@ WHOLE_FILES: dict[str, tuple[bytes, int, str]] = {
     "gzip under another name": (gzip.compress(GOOD.encode()), 1, "log.tsv: is compressed with gzip: name it .gz"),
     "zstd under another name": (zstandard.compress(GOOD.encode()), 1, "is compressed with zstd: name it .zst"),
     "cut off Parquet": (b"PAR1" + bytes(500), 1, "the Parquet file cannot be read"),
-    "JSON under another name": (b'{"user": 1, "query": "a"}\n' * 9, 1, "or --format jsonl, yandex or excite"),
+    "JSON under another name": (b'{"user": 1, "query": "a"}\n' * 9, 1, "or --format jsonl, combined, yandex or excite"),
 }  # fmt: skip
 
 
@@ -125,6 +125,55 @@ COMPRESSED = {
 def test_compressed_files_that_are_no_logs(command: Command, name: str):
     file, content, message = COMPRESSED[name]
     assert message in command.fails(1, command.write(content, file))
+
+
+REQUEST = (
+    '{address} - - [18/Nov/2026:20:00:00 +0000] "GET /d{page} HTTP/1.1" 200 5 "http://s.example/find?q={query}" "-"\n'
+)
+PRIVATE_REQUEST = REQUEST.format(address=USER, page=1, query=SECRET.replace(" ", "+"))
+COMBINED = ("--format", "combined", "--query-parameter", "q", "--columns", "user=address")
+NO_SEARCH_LOGS: dict[str, tuple[str, str, tuple[str, ...], int, str]] = {
+    "who is a user": ("access.log", PRIVATE_REQUEST, COMBINED[:4], 2, "--columns user=address or user=remote_user"),
+    "another format": ("access.log", PRIVATE_REQUEST, (), 1, "or --format jsonl, combined, yandex or excite"),
+    "counts": (
+        "matomo.csv",
+        f"Label;nb_visits\n{SECRET};3\n",
+        (),
+        2,
+        "no column 'user': a table of counts without users",
+    ),
+    "clickstream": (
+        "clickstream-en.tsv",
+        f"other-search\t{SECRET}\texternal\t42\n",
+        (),
+        2,
+        "a table of counts without users",
+    ),
+    "terms": ("terms.json", f'{{\n"{SECRET}": {{"visits": 27}}\n}}\n', (), 1, "the first file is one JSON document"),
+    "half of UBI": (
+        "ubi_queries.ndjson",
+        f'{{"user_query": "{SECRET}"}}\n',
+        (),
+        1,
+        "the log has no file of ubi_events",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(NO_SEARCH_LOGS))
+def test_what_is_refused_by_name_and_reason(command: Command, name: str):
+    file, content, options, code, message = NO_SEARCH_LOGS[name]
+    assert message in command.fails(code, command.write(content, file), *options)
+
+
+def test_a_statement_says_who_a_user_of_a_web_server_is(command: Command):
+    lines = [REQUEST.format(address=f"192.0.2.{i}", page=i % 3, query=f"query+{i % 5}") for i in range(1500)]
+    path = command.write(
+        "".join(lines) + REQUEST.format(address="-", page=1, query=SECRET.replace(" ", "+")), "access.log"
+    )
+    assert command.malformed(path, *COMBINED) == {"missing_user": (1, ["access.log:1501"])}
+    statement = json.loads((command.directory / "out" / "statement.json").read_text())
+    assert any("a user is a network address" in caveat for caveat in statement["caveats"])
 
 
 def test_json_lines_without_a_usable_one(command: Command):

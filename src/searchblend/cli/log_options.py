@@ -18,7 +18,7 @@ from searchblend.cli.printing import json_text, note_step, warn
 from searchblend.core.errors import EmptyHeadList, OutputError, UsageError
 from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
-from searchblend.logs.formats.layout import ENCODINGS, NAMEABLE, UTF_8
+from searchblend.logs.formats.layout import ENCODINGS, FORMATS, NAMEABLE, UTF_8
 from searchblend.store.ledger_windows import ALL_TIME
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ VALUE_COLUMNS: Final = ("user", "value")
 _FILES: Final = "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; - is standard input"
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 _READ_OPTIONS: Final = (
-    *("format", "columns", "delimiter", "quoted_line_feeds", "encoding", "host_only", "strict"),
+    *("format", "columns", "delimiter", "query_parameter", "quoted_line_feeds", "encoding", "host_only", "strict"),
     *("engine", "master", "memory", "threads", "temp_directory"),
 )
 """options that ``ReadOptions`` knows under the same names"""
@@ -73,9 +73,7 @@ def _add_database(parser: argparse.ArgumentParser, memory: str) -> None:
 
 def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE) -> None:
     """How lines are read; ``roles`` are what columns can be."""
-    parser.add_argument(
-        "--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (by name and header)"
-    )
+    parser.add_argument("--format", default="auto", help=f"{', '.join(FORMATS[1:])} (by name and header)")
     parser.add_argument(
         "--columns",
         type=lambda text: _column_map(text, roles),
@@ -87,6 +85,11 @@ def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE
         "--delimiter", type=_delimiter, metavar="C", help="what stands between fields (a comma; a tab in tsv), e.g. ;"
     )
     if "url" in roles:
+        parser.add_argument(
+            "--query-parameter",
+            metavar="NAME",
+            help="with --format combined: what holds the query in addresses of searches, e.g. q, or /search?q",
+        )
         parser.add_argument("--no-urls", action="store_true", help="read queries alone, whatever columns there are")
     parser.add_argument(
         "--quoted-line-feeds",
@@ -309,7 +312,8 @@ def _malformed_lines(summary: Mapping[str, Any]) -> list[str]:
         return []
     loud = "WARNING: more than 1 % of the lines are malformed: " if total > lines / 100 else "warning: "
     return [f"{loud}{total:,} of {lines:,} lines were left out"] + [
-        f"  {reason}: {entry['count']:,} (first: {', '.join(entry['first'])})" for reason, entry in malformed.items()
+        f"  {reason}: {entry['count']:,}" + (f" (first: {', '.join(entry['first'])})" if entry["first"] else "")
+        for reason, entry in malformed.items()
     ]
 
 

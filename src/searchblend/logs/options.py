@@ -24,13 +24,17 @@ class ReadOptions:
     of pandas or Polars, a PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with
     an Arrow stream"""
     format: str = "auto"
-    """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex and
-    Excite must be named"""
+    """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex,
+    Excite and combined logs of web servers must be named"""
     columns: Mapping[str, str] = field(default_factory=dict)
     """our name (user, query, url, time, rank, suggestion) → the name of the column in the files; or all by their
-    numbers, ``#1``, ``#2``, …, in TSV or CSV without a header"""
+    numbers, ``#1``, ``#2``, …, in TSV or CSV without a header. A name that folders have, as in ``name=value``, is
+    theirs. Of a combined log user alone: ``address`` or ``remote_user``"""
     delimiter: str | None = None
     """what stands between fields, if not the comma of CSV or the tab of TSV"""
+    query_parameter: str | None = None
+    """of a combined log: the parameter that holds the query in the addresses of searches, or that after a path, as in
+    ``/search?q``"""
     optin_column: str | None = None
     """the column that holds whether the user has opted in; None where a fraction of the users does"""
     urls: bool = True
@@ -80,5 +84,7 @@ def refuse_file_options(options: ReadOptions) -> None:
     """A table in memory has columns of strings: what says how files are read is refused."""
     if options.format != "auto":
         raise InvalidParameter("format", "only of files: a table in memory has columns")
+    if options.query_parameter is not None:
+        raise InvalidParameter("query-parameter", "only with --format combined")
     if options.encoding != UTF_8:
         raise InvalidParameter("encoding", "only of files: a table in memory has strings")

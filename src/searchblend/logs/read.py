@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -16,9 +17,9 @@ from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text, size_of
 from searchblend.logs.formats.judge import locate
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, Layout, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, JsonLines, Layout, ServerLog, Source
 from searchblend.logs.formats.remote import LogFile
-from searchblend.logs.formats.sources import find_sources
+from searchblend.logs.formats.sources import decided_of, find_sources, is_ubi
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
 
@@ -28,6 +29,12 @@ OnProgress = Callable[[int, int], None]
 OnNotice = Callable[[str], None]
 """Called with what an operator should know of the engine: its version, what it runs on."""
 
+ONE_DOCUMENT: Final = (
+    "one JSON document: JSON lines have an object for each search, with its user, in a line; a table that counts terms "
+    "has no users, so there is no one to whom anything could be promised"
+)
+_ONE_DOCUMENT: Final = re.compile(rb"\s*(?:\[|\{\s*\n)")
+"""how such a file begins"""
 ENGINES: Final = ("duckdb", "spark")
 _CHECKING_SHARE: Final = 0.05
 """How much of the reading is done when the gate has checked all bytes."""
@@ -51,8 +58,7 @@ class SearchLog:
         self.summary: Final = summary
         """What was read. NOT FOR RELEASE."""
         self.decided: Final[dict[str, str | bool]] = {
-            "format": layout.format,
-            "urls": layout.has_urls,
+            **decided_of(layout),
             "host_only": options.host_only,
             "quoted_line_feeds": options.quoted_line_feeds,
             "encoding": options.encoding,
@@ -106,6 +112,7 @@ def read_log(
     format: str = "auto",
     columns: Mapping[str, str] | None = None,
     delimiter: str | None = None,
+    query_parameter: str | None = None,
     optin_column: str | None = None,
     urls: bool = True,
     quoted_line_feeds: bool = False,
@@ -138,6 +145,7 @@ def read_log(
         format=format,
         columns=columns or {},
         delimiter=delimiter,
+        query_parameter=query_parameter,
         optin_column=optin_column,
         urls=urls,
         quoted_line_feeds=quoted_line_feeds,
@@ -167,7 +175,7 @@ def open_log(
     """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)
     files = expand(options.paths) if are_paths(options.paths) else []
-    _refuse_remote_on_cluster(files, options)
+    _refuse_on_cluster(files, options)
     progress = _Progress(files, on_progress)
     engine = _open_engine(options, on_notice)
     try:
@@ -189,10 +197,12 @@ def _sources(files: list[LogFile], options: ReadOptions, columns: ColumnMap, eng
     return [engine.take(options.paths, columns)]
 
 
-def _refuse_remote_on_cluster(files: Sequence[LogFile], options: ReadOptions) -> None:
+def _refuse_on_cluster(files: Sequence[LogFile], options: ReadOptions) -> None:
     remote = next((file for file in files if not isinstance(file, Path)), None)
     if options.engine == "spark" and remote is not None:
         raise UsageError(f"{remote}: only with --engine duckdb; executors read files of a file system that they share")
+    if options.engine == "spark" and files and is_ubi(files[0], options.format):
+        raise UsageError(f"{files[0]}: UBI is read only with --engine duckdb")
 
 
 def _open_engine(options: ReadOptions, on_notice: OnNotice) -> LogEngine:
@@ -228,20 +238,23 @@ def summarize(sources: Sequence[Source], reading: Reading, *, host_only: bool) -
 
 def refuse_useless(sources: Sequence[Source], summary: InputSummary, *, strict: bool) -> None:
     """Refuse a log without a usable line and, for a strict caller, one with a malformed line."""
-    path = sources[0][1][0]
+    layout, path = sources[0][0], sources[0][1][0]
     if not summary.lines:
         raise InputError(path, "the log holds no line")
     if strict and summary.malformed:
         _refuse_first([path for _, paths in sources for path in paths], summary.malformed)
     if not summary.users:
         reasons = [f"{kind.count} {reason}" for reason, kind in summary.malformed.items()]
-        reasons += [f"{summary.without_url} without URL"] if summary.without_url else []
-        in_utf8 = (
-            getattr(sources[0][0], "encoding", None) == UTF_8
-        )  # the bytes matter only now that no line can be used
+        if isinstance(layout, ServerLog):
+            reasons += ["no search was clicked: is the query in the parameter that --query-parameter says?"]
+        elif summary.without_url:
+            reasons += [f"{summary.without_url} without URL"]
+        in_utf8 = getattr(layout, "encoding", None) == UTF_8  # the bytes matter only now that no line can be used
         if in_utf8 and (other := other_than_text(first_lines(path))) is not None:
             reasons.append(f"the first file is {other}")
-        if summary.without_url == summary.lines:
+        if isinstance(layout, JsonLines) and _ONE_DOCUMENT.match(first_lines(path)):
+            reasons.append(f"the first file is {ONE_DOCUMENT}")
+        if summary.without_url == summary.lines and not isinstance(layout, ServerLog):
             reasons.append("is it a log of queries alone? then read it with --no-urls")
         raise InputError(path, f"no line of the log can be used ({', '.join(reasons)})")
 

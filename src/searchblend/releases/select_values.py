@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from searchblend.blender.guarantees import selection_guarantee
-from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.core.errors import InputError
 from searchblend.core.privacy import Budget, Guarantee, Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.silent import SILENT
@@ -34,7 +34,7 @@ from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, are_paths, expand, size_of
 from searchblend.logs.formats.gate import OnBytes
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Sessions, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Source
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import columns_layout, find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
@@ -355,10 +355,7 @@ def value_tally(
 def _sources(
     session: DuckDBSession, files: Sequence[LogFile], options: ReadOptions, columns: ColumnMap
 ) -> list[Source]:
-    sources = find_sources(files, options, columns, lambda path: parquet_types(session, path))
-    if isinstance(sources[0][0], Sessions):
-        raise InvalidParameter("format", "yandex has sessions, not rows of users and values")
-    return sources
+    return find_sources(files, options, columns, lambda path: parquet_types(session, path))
 
 
 def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
@@ -371,8 +368,9 @@ def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
 
 
 def _rows(layout: Columns, table: str) -> str:
-    person, held = (quoted_name(layout.columns[role]) for role in ("user", "query"))
-    return f"SELECT {person}::VARCHAR AS person, {held}::VARCHAR AS held FROM {table}"
+    columns = {role: f"{quoted_name(name)}::VARCHAR" for role, name in layout.columns.items()}
+    columns |= {role: f"nullif({quoted(value)}, '')" for role, value in layout.in_folders.items()}
+    return f"SELECT {columns['user']} AS person, {columns['query']} AS held FROM {table}"
 
 
 def _counted(rows: str, key: str, values_per_user: int) -> str:

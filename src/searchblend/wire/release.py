@@ -363,11 +363,25 @@ UNKNOWN_READING_CAVEAT: Final = (
 )
 
 
+USER_CAVEATS: Final = {
+    "address": (
+        "The log is one of a web server, and a user is a network address: people who share one are protected together, "
+        "as one user; a person with several is protected once per address."
+    ),
+    "remote_user": (
+        "The log is one of a web server, and a user is a name that was signed in with: requests without one are left "
+        "out."
+    ),
+}
+"""who is a user, by the field that says it"""
+
+
 def log_caveats(log: JsonObject) -> list[str]:
     """What the promise rests on, beside the mechanisms, by the way in which a log was read."""
     if "quoted_line_feeds" not in log:
         return [UNKNOWN_READING_CAVEAT]
-    return [QUOTED_LINE_FEEDS_CAVEAT] if log["quoted_line_feeds"] else []
+    caveats = [QUOTED_LINE_FEEDS_CAVEAT] if log["quoted_line_feeds"] else []
+    return [*caveats, *(text for field, text in USER_CAVEATS.items() if log.get("user") == field)]
 
 
 BLENDER_PUBLIC: Final = (

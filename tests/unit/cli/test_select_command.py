@@ -155,7 +155,7 @@ def test_a_dry_run_reads_nothing(tmp_path, capsys):
         ("user,value\nu,\n", [], 1, "no line of the log can be used"),
         ("who,what\nu,a\n", [], 2, "--columns user=NAME,value=NAME"),
         ("user,value\nu,a\n", ["--columns", "value=user"], 2, "no column"),
-        ("user,value\nu,a\n", ["--format", "yandex"], 2, "yandex has sessions"),
+        *(("user,value\nu,a\n", ["--format", one], 2, f"{one} has searches") for one in ("yandex", "combined", "ubi")),
         ("user,value\nu,a\n", ["--format", "parquet"], 1, "Parquet file cannot be read"),
         ("user,value\nu,a\nv,a\n", ["--delta", "0.5"], 2, "is not below 1/users"),
         ("user,value\nu,a\nb\n", ["--strict"], 1, "expected more fields"),

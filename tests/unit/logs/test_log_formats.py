@@ -193,11 +193,23 @@ def test_a_column_that_was_given_a_role_has_no_other_by_its_name(tmp_path: Path)
         assert log.summary.users == 1
 
 
-@pytest.mark.parametrize("header", ["term,count", "Label;nb_visits;nb_hits", "query,hits,url"])
+@pytest.mark.parametrize("header", ["term,count", "Label;nb_visits;nb_hits", "query|hits|url", "secret\tx\tlink\t23"])
 def test_a_table_of_counts_is_refused_with_the_reason(header, tmp_path: Path):
-    (tmp_path / "log.csv").write_text(f"{header.replace(';', ',')}\nsecret,5,3\n")
+    """Wikipedia's has no header, and is known by its name."""
+    path = tmp_path / ("clickstream-enwiki-2025-03.tsv" if "link" in header else "log.csv")
+    path.write_text(f"{header}\nsecret,5,3\n")
     with pytest.raises(InvalidColumns, match=r"no column 'user': a table of counts.*--columns user=NAME") as refused:
-        read(tmp_path / "log.csv")
+        read(path)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ['{\n  "terms": {\n    "secret": {"visits": 27}\n  }\n}\n', '[{"secret": 1}]'])
+def test_one_json_document_is_refused_by_name(text, tmp_path: Path):
+    (tmp_path / "terms.json.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(
+        InputError, match=r"the first file is one JSON document: .* counts terms has no users"
+    ) as refused:
+        read(tmp_path / "terms.json.gz")
     assert "secret" not in str(refused.value)
 
 
@@ -250,6 +262,22 @@ def test_quotes_are_letters_in_tsv_and_quotes_in_csv(tmp_path: Path):
     (tmp_path / "log.csv").write_text('user,query\n1,"a, ""b"""\n2,plain\n')
     with read(tmp_path / "log.csv") as log:
         assert set(everybody(log)) == {Record('a, "b"'), Record("plain")}
+
+
+@pytest.mark.parametrize("mark", [";", "|"])
+def test_what_stands_between_fields_is_read_from_the_header(mark: str, tmp_path: Path):
+    text = 'User;"QUERY";url\n1;"a; b";x.example\n2;c,d;x.example\n'.replace(";", mark)
+    (tmp_path / "log.csv").write_text(text)
+    with read(tmp_path / "log.csv") as log:
+        assert {record.query for record in everybody(log)} == {f"a{mark} b", "c,d"}
+        assert (log.decided["format"], log.decided["delimiter"]) == ("csv", mark)
+
+
+def test_quoted_tsv_is_csv_with_tabs(tmp_path: Path):
+    (tmp_path / "log.tsv").write_text('user\tquery\n1\t"a\tb ""c"""\n2\t"open\n3\tplain\n')
+    with read(tmp_path / "log.tsv", format="csv", delimiter="\t") as log:
+        assert {record.query for record in everybody(log)} == {'a b "c"', "plain"}
+        assert malformed(log) == {"bad_quotes": [3]}
 
 
 def test_another_character_between_fields(tmp_path: Path):

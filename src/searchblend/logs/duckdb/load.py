@@ -30,17 +30,30 @@ from searchblend.logs.duckdb.scan import (
     scan_columns,
     scan_delimited,
     scan_json,
+    scan_server_log,
     scan_yandex,
     yandex_rows,
 )
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
+from searchblend.logs.duckdb.ubi import UBI_ROWS, n_lines, scan_ubi, ubi_rows
 from searchblend.logs.engine import Drawing, Reading
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import WHOLE, Span, size_of
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
-from searchblend.logs.formats.layout import ColumnMap, Columns, Delimited, JsonLines, Layout, Sessions, Source
+from searchblend.logs.formats.layout import (
+    ColumnMap,
+    Columns,
+    Delimited,
+    JsonLines,
+    Layout,
+    ServerLog,
+    Sessions,
+    Source,
+    UbiTable,
+)
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import decoded_query
 from searchblend.logs.formats.sources import columns_layout
 from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
 
@@ -83,6 +96,7 @@ class LineTable:
         session.add_function("query_is_usable", judge.query_is_usable)
         session.add_function("url_is_usable", judge.url_is_usable)
         session.add_function("host_is_usable", judge.host_is_usable)
+        session.add_function("decoded_query", decoded_query, returns="VARCHAR")
 
     def take(self, given: object, columns: ColumnMap) -> Source:
         """A table in the caller's memory as the one source of the lines."""
@@ -134,7 +148,7 @@ class LineTable:
 
     def _known_strings(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> LogStrings:
         """What the gate knows of the strings; in JSON an ASCII file may hold other ones."""
-        as_they_are = {type(layout) for layout, _ in sources} <= {Delimited, Sessions}
+        as_they_are = all(isinstance(layout, Delimited | Sessions) and not layout.in_folders for layout, _ in sources)
         return LogStrings(
             self._drawing.key,
             self._drawing.host_only,
@@ -157,6 +171,9 @@ class LineTable:
             if isinstance(sources[0][0], Sessions):
                 self.searches_only = False
                 return feeds, self._load_sessions(feeds[0])
+            if isinstance(sources[0][0], UbiTable):
+                self.searches_only = False
+                return feeds, self._load_ubi(sources, feeds)
             scans = [scan_layout(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
             self.searches_only = self.searches_only and all("time" in scan.roles for scan in scans)
             load = self._load_searches if self.searches_only else self._load_lines
@@ -201,6 +218,24 @@ class LineTable:
         scanned = self._load_session_rows(feed)
         used, without_url, by_problem = self.judge_session_rows()
         return Loaded(scanned, used, without_url, by_problem)
+
+    def _load_ubi(self, sources: Sequence[Source], feeds: Sequence[Feed]) -> Loaded:
+        """Both tables, and then the lines that they make together."""
+        session = self._session
+        tables = [
+            (layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True) if isinstance(layout, UbiTable)
+        ]
+        rows = " UNION ALL ".join(ubi_rows(session, layout, feed) for layout, feed in tables)
+        try:
+            scanned = session.execute_counting(f"CREATE TEMP TABLE {UBI_ROWS} AS {rows}")
+        except DatabaseError as error:
+            raise InputError(sources[0][1][0], "this file, or another of the log, is damaged") from error
+        session.execute(f"CREATE TEMP TABLE lines AS {self._judged(scan_ubi(has_urls=tables[0][0].has_urls))}")
+        lines = n_lines(session)
+        session.discard(UBI_ROWS)
+        by_problem = self._problems_of_lines()
+        used = by_problem.pop("", 0)
+        return Loaded(scanned, used, lines - used - by_problem.total(), by_problem)
 
     def _load_session_rows(self, feed: Feed) -> int:
         return self._session.execute_counting(f"CREATE TEMP TABLE yandex_rows AS {yandex_rows(feed)}")
@@ -266,7 +301,7 @@ def feed_layout(session: DuckDBSession, feeder: Feeder, layout: Layout, paths: S
     """How files of one layout come to the database."""
     if isinstance(layout, Columns) and layout.table is not None:
         return Feed([])
-    if isinstance(layout, Columns):
+    if isinstance(layout, Columns) or (isinstance(layout, UbiTable) and layout.kinds is not None):
         return Feed([parquet_name(session, feeder, path) for path in paths])
     if isinstance(layout, Delimited):
         odd_bytes = ODD_BYTES.replace(layout.delimiter.encode(), b"")
@@ -281,10 +316,12 @@ def scan_layout(layout: Layout, feed: Feed) -> Scan:
             return scan_delimited(layout, feed)
         case JsonLines():
             return scan_json(layout, feed)
+        case ServerLog():
+            return scan_server_log(layout, feed)
         case Columns():
             return scan_columns(layout, feed.names)
-        case Sessions():
-            raise AssertionError("sessions are loaded in two steps")
+        case Sessions() | UbiTable():
+            raise AssertionError("these are loaded in two steps")
 
 
 def reading_of(

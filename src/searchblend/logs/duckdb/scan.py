@@ -15,8 +15,18 @@ from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
 from searchblend.logs.formats.gate import MOST_BLANK, SEPARATOR
 from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
-from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, Sessions
+from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, ServerLog, Sessions
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import (
+    LINE,
+    LINE_FIELDS,
+    NO_VALUE,
+    PAGE_PART,
+    REQUEST,
+    SUCCESS,
+    TIME,
+    parameter_pattern,
+)
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -27,7 +37,7 @@ from searchblend.logs.summary import (
     UNUSABLE_URL,
 )
 
-_ASCII_BLANKS: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+ASCII_BLANKS_SQL: Final = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 _WIDE: Final = ("DATE", "TIMESTAMP_S", "TIMESTAMP_MS")
 """Types of times that reach further than a timestamp in microseconds."""
 REJECTED_TABLE: Final = "rejected_lines"
@@ -57,7 +67,7 @@ class Scan:
         unusable_query = f"{query} = {quoted(self.no_query or '')} OR NOT coalesce(query_is_usable({query}), false)"
         cases = [
             *self.broken,
-            (MISSING_USER, f"trim({self.roles['user']}, {_ASCII_BLANKS}) = ''"),
+            (MISSING_USER, f"trim({self.roles['user']}, {ASCII_BLANKS_SQL}) = ''"),
             (UNUSABLE_QUERY, unusable_query),
         ]
         if url is not None:
@@ -122,16 +132,21 @@ def scan_delimited(layout: Delimited, feed: Feed) -> Scan:
     if layout.may_end_after is not None:
         too_few += f" AND (f{layout.may_end_after} IS NOT NULL OR f{layout.may_end_after - 1} IS NULL)"
     roles = {role: names[position] for role, position in layout.positions.items()}
-    if layout.may_end_after is not None and layout.positions["query"] >= layout.may_end_after:
+    if layout.may_end_after is not None and layout.positions.get("query", 0) >= layout.may_end_after:
         roles["query"] = f"coalesce({roles['query']}, '')"
     return Scan(
         read_text(feed.names, names, delimiter, header=layout.header),
-        roles,
+        roles | _held_by_folders(layout),
         [(TOO_FEW_FIELDS, too_few)],
         layout.no_query,
-        feed.ascii_only,
-        feed.no_odd_bytes,
+        feed.ascii_only and not layout.in_folders,
+        feed.no_odd_bytes and not layout.in_folders,
     )
+
+
+def _held_by_folders(layout: Delimited | JsonLines | Columns | ServerLog) -> dict[str, str]:
+    """role → SQL of what the names of the files' folders say, which need not be ASCII where all lines are."""
+    return {role: quoted(value) for role, value in layout.in_folders.items()}
 
 
 def scan_json(layout: JsonLines, feed: Feed) -> Scan:
@@ -146,7 +161,7 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     good = f"SELECT CASE WHEN {valid} THEN line END AS line FROM ({lines})"
     return Scan(
         f"SELECT {members}, line IS NULL AS is_broken FROM ({good})",
-        {role: role for role in paths},
+        {role: role for role in paths} | _held_by_folders(layout),
         [(BAD_LINE, "is_broken")],
     )
 
@@ -158,12 +173,7 @@ def scan_columns(layout: Columns, files: Sequence[Path | str], *, places: bool =
     """
     columns = []
     for role, name in layout.columns.items():
-        column = quoted_name(name)
-        if layout.types[role].startswith(_WIDE):  # one person's date may lie beyond all timestamps
-            column = f"epoch_us(try_cast({column} AS TIMESTAMP))"
-        elif layout.types[role].startswith("TIMESTAMP"):
-            column = f"epoch_us({column})"
-        columns.append(f"coalesce({column}::VARCHAR, '') AS {role}")
+        columns.append(f"coalesce({column_text(name, layout.types[role])}, '') AS {role}")
     numbered = places or rows.end is not None
     table = layout.table or read_parquet(files, f"file_row_number = {numbered}")
     if places:
@@ -173,7 +183,50 @@ def scan_columns(layout: Columns, files: Sequence[Path | str], *, places: bool =
     select = f"SELECT {', '.join(columns)} FROM {table}"
     if rows.end is not None:
         select += f" WHERE file_row_number >= {rows.start} AND file_row_number < {rows.end}"
-    return Scan(select, {role: role for role in layout.columns})
+    return Scan(select, {role: role for role in layout.columns} | _held_by_folders(layout))
+
+
+def scan_server_log(layout: ServerLog, feed: Feed) -> Scan:
+    """The searches and clicks among the requests, and the lines that are no requests; others are left out."""
+    fields = ", ".join(quoted(name) for name in LINE_FIELDS)
+    asked = quoted(_whole(parameter_pattern(layout.query_parameter)))
+    lines = read_text(feed.names, ["line"], SEPARATOR, header=False)
+    requests = f"SELECT unnest(regexp_extract(line, {quoted(_whole(LINE))}, [{fields}])) FROM ({lines})"
+    got = f"""
+        SELECT *, CASE WHEN regexp_full_match(status, '{SUCCESS}')
+            THEN regexp_extract(request, {quoted(_whole(REQUEST))}, 1) ELSE '' END AS target
+        FROM ({requests})
+    """
+    searches = f"""
+        SELECT *, regexp_extract(target, {asked}, 1) AS here,
+            CASE WHEN target = '' OR here <> '' OR regexp_full_match(target, {quoted(PAGE_PART)}) THEN ''
+                ELSE regexp_extract(referrer, {asked}, 1) END AS there
+        FROM ({got})
+    """
+    moment = f"(epoch_us(try_strptime(time, {quoted(TIME)})) // 1000000)::VARCHAR"
+    select = f"""
+        SELECT nullif({layout.user}, '{NO_VALUE}') AS user, decoded_query(here || there) AS query,
+            CASE WHEN here = '' THEN target END AS url, coalesce({moment}, time) AS time, address = '' AS is_broken
+        FROM ({searches}) WHERE address = '' OR here <> '' OR there <> ''
+    """
+    roles = {"user": "coalesce(user, '')", "query": "query", "time": "time"} | (
+        {"url": "url"} if layout.has_urls else {}
+    )
+    return Scan(select, roles | _held_by_folders(layout), [(BAD_LINE, "is_broken")])
+
+
+def _whole(pattern: str) -> str:
+    return f"^(?:{pattern})$"
+
+
+def column_text(name: str, kind: str) -> str:
+    """SQL: a column of a table as a string."""
+    column = quoted_name(name)
+    if kind.startswith(_WIDE):  # one person's date may lie beyond all timestamps
+        column = f"epoch_us(try_cast({column} AS TIMESTAMP))"
+    elif kind.startswith("TIMESTAMP"):
+        column = f"epoch_us({column})"
+    return f"{column}::VARCHAR"
 
 
 def yandex_rows(feed: Feed) -> str:
@@ -283,7 +336,7 @@ def _listed(strings: frozenset[str]) -> str:
 
 
 def read_parquet(files: Sequence[Path | str], *options: str) -> str:
-    """The table function. A folder called ``user=alice`` is a folder, not a column of the log."""
+    """The table function. What the names of folders hold is in the layout, if an option names it."""
     return f"read_parquet({', '.join([f'[{_paths(files)}]', 'hive_partitioning = false', *options])})"
 
 

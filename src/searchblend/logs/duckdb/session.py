@@ -137,8 +137,8 @@ class DuckDBSession:
         """Stop the statement under way; may be called from another thread."""
         self._connection.interrupt()
 
-    def add_function(self, name: str, function: Callable[[str], bool]) -> None:
-        self._connection.create_function(name, function, ["VARCHAR"], "BOOLEAN")
+    def add_function(self, name: str, function: Callable[[str], bool | str], returns: str = "BOOLEAN") -> None:
+        self._connection.create_function(name, function, ["VARCHAR"], returns)
 
     @contextmanager
     def _our_words(self) -> Iterator[None]:

@@ -22,8 +22,19 @@ from numpy.typing import NDArray
 
 from searchblend.core.normalization import normalize, normalize_url
 from searchblend.logs.formats.gate import SEPARATOR, Gate
-from searchblend.logs.formats.layout import Columns, Delimited, JsonLines, Layout, Sessions, Source, TextLayout
+from searchblend.logs.formats.layout import (
+    Columns,
+    Delimited,
+    JsonLines,
+    Layout,
+    ServerLog,
+    Sessions,
+    Source,
+    TextLayout,
+    UbiTable,
+)
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import LineReader, decoded_query
 from searchblend.logs.summary import (
     BAD_LINE,
     BAD_OPTIN,
@@ -92,7 +103,7 @@ def is_short(string: str) -> bool:
 
 def forget() -> None:
     """Drops the strings that were remembered: they are people's searches."""
-    for remembered in (query_is_usable, url_is_usable, host_is_usable):
+    for remembered in (query_is_usable, url_is_usable, host_is_usable, decoded_query):
         remembered.cache_clear()
 
 
@@ -102,6 +113,11 @@ def judge_for(layout: Layout, *, host_only: bool) -> Judge:
             return lambda line: _judge_delimited(layout, line, host_only=host_only)
         case JsonLines():
             return lambda line: _judge_json(layout, line, host_only=host_only)
+        case ServerLog():
+            reader = LineReader(layout.user, layout.query_parameter)
+            return lambda line: _judge_request(layout, reader, line, host_only=host_only)
+        case UbiTable():
+            return lambda line: _judge_ubi(layout, line)
         case Sessions():
             return _SessionJudge()
         case Columns():
@@ -115,11 +131,33 @@ def _judge_delimited(layout: Delimited, line: str, *, host_only: bool) -> str | 
     if len(fields) < (layout.least_fields or layout.n_fields) and len(fields) != layout.may_end_after:
         return TOO_FEW_FIELDS
     fields += [""] * (layout.n_fields - len(fields))
-    strings = {role: fields[position] for role, position in layout.positions.items()}
+    strings = {role: fields[position] for role, position in layout.positions.items()} | dict(layout.in_folders)
     return judge_fields(strings, has_urls=layout.has_urls, no_query=layout.no_query, host_only=host_only)
 
 
 def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
+    document = _document(line)
+    if isinstance(document, str):
+        return document
+    members = {role: document.get(key) for role, key in layout.keys.items()}
+    if any(isinstance(member, dict | list) for member in members.values()):
+        return BAD_LINE
+    strings = {role: "" if member is None else str(member) for role, member in members.items()}
+    strings |= layout.in_folders
+    return judge_fields(strings, has_urls=layout.has_urls, host_only=host_only)
+
+
+def _judge_request(layout: ServerLog, reader: LineReader, line: str, *, host_only: bool) -> str | None:
+    if SEPARATOR in line:
+        return TOO_MANY_FIELDS
+    strings = reader.read(line)
+    if not strings:
+        return BAD_LINE if strings is None else WITHOUT_URL
+    return judge_fields({**strings, **layout.in_folders}, has_urls=layout.has_urls, host_only=host_only)
+
+
+def _document(line: str) -> dict[str, object] | str:
+    """The object that a line is, or what is wrong with it."""
     if SEPARATOR in line:
         return TOO_MANY_FIELDS
     try:
@@ -127,13 +165,22 @@ def _judge_json(layout: JsonLines, line: str, *, host_only: bool) -> str | None:
         json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is not a string
     except (ValueError, RecursionError):
         return BAD_LINE
-    if not isinstance(document, dict):
-        return BAD_LINE
-    members = {role: document.get(key) for role, key in layout.keys.items()}
-    if any(isinstance(member, dict | list) for member in members.values()):
-        return BAD_LINE
-    strings = {role: "" if member is None else str(member) for role, member in members.items()}
-    return judge_fields(strings, has_urls=layout.has_urls, host_only=host_only)
+    return document if isinstance(document, dict) else BAD_LINE
+
+
+def _judge_ubi(layout: UbiTable, line: str) -> str | None:
+    """What a line alone shows. Whether a click has a query, and a usable one, is in other lines, and only counted."""
+    document = _document(line)
+    if isinstance(document, str):
+        return document
+    source = document.get("_source")
+    for path in layout.members.values():
+        member: object = source if isinstance(source, dict) else document
+        for part in path.split("."):
+            member = member.get(part) if isinstance(member, dict) else None
+        if isinstance(member, dict | list):
+            return BAD_LINE
+    return None
 
 
 def _first_of_each(members: list[tuple[str, object]]) -> dict[str, object]:
@@ -194,7 +241,9 @@ def locate(sources: Sequence[Source], counts: Mapping[str, int], *, host_only: b
     located = {problem: Malformed(count) for problem, count in counts.items()}
     left = {problem: min(count, FIRST_PLACES) for problem, count in counts.items()}
     for layout, paths in sources:
-        if isinstance(layout, Columns):  # its rows are found by the engine
+        if (
+            isinstance(layout, Columns) or getattr(layout, "kinds", None) is not None
+        ):  # Parquet: the engine finds its rows
             continue
         for path in paths:
             judge = judge_for(layout, host_only=host_only)
@@ -221,7 +270,7 @@ def _doubtful_lines(path: LogFile, layout: TextLayout, *, judge_all: bool) -> It
         if header:
             doubtful[np.argmax(doubtful)] = False
             header = False
-        if isinstance(layout, Delimited) and not judge_all:
+        if isinstance(layout, Delimited) and not judge_all and not layout.in_folders:
             doubtful &= _not_good_at_a_glance(layout, text, ends)
         for i in np.flatnonzero(doubtful).tolist():
             yield numbers + i if isinstance(numbers, int) else numbers[i], block[starts[i] : ends[i]].decode()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from searchblend.core.errors import InvalidColumns, listed
-from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.remote import LogFile, partition_values
 
+FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet", "combined", "ubi")
 UTF_8: Final = "utf-8"
 UTF_16: Final = "utf-16"
 UTF_16_LE: Final = "utf-16-le"
@@ -29,15 +30,21 @@ ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
 it. To everything else it is a line without URL.
 """
 NAMEABLE: Final = ROLES[:-1]
-NO_HEADER: Final = "a log without one needs --columns user=#1,query=#2, or --format jsonl, yandex or excite"
+NO_HEADER: Final = "a log without one needs --columns user=#1,query=#2, or --format jsonl, combined, yandex or excite"
 _REQUIRED: Final = ("user", "query")
 _NUMBER: Final = re.compile(r"#[1-9][0-9]{0,2}")
 MOST_FIELDS: Final = 64
 """of a line without a header, if no later one is asked for"""
-_COUNTS: Final = frozenset({"count", "counts", "hits", "frequency", "nb_hits", "nb_visits", "nb_actions", "searches"})
+_COUNTS: Final = frozenset(
+    {"count", "counts", "hits", "frequency", "nb_hits", "nb_visits", "nb_actions", "searches", "impressions", "visits"}
+)
+"""names of columns of counts"""
+_CLICKSTREAM: Final = "clickstream"
+"""in the names of Wikipedia's tables of how often who read one article went on to another; they have no header"""
 _NO_USERS: Final = (
-    "a table of counts without users is not a log, since there is no one to whom anything could be promised; if a "
-    "column names the user or visitor, say which with --columns user=NAME, else export the searches with such ids"
+    "a table of counts without users (Matomo's, Wikipedia's clickstream) is not a log, since there is no one to whom "
+    "anything could be promised; if a column names the user or visitor, say which with --columns user=NAME, else "
+    "export the searches with such ids"
 )
 
 
@@ -78,6 +85,8 @@ class Delimited:
     """A string that stands for a query that was taken out."""
     quoted_line_feeds: bool = False
     encoding: str = UTF_8
+    in_folders: Mapping[str, str] = field(default_factory=dict)
+    """role → its value in every line, where the names of the files' folders hold it"""
 
     @property
     def rules(self) -> LineRules:
@@ -86,11 +95,11 @@ class Delimited:
 
     @property
     def has_urls(self) -> bool:
-        return "url" in self.positions
+        return "url" in self.positions or "url" in self.in_folders
 
     @property
     def has_suggestions(self) -> bool:
-        return "suggestion" in self.positions
+        return "suggestion" in self.positions or "suggestion" in self.in_folders
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,7 @@ class JsonLines:
     """role → name of its member"""
     format: str = "jsonl"
     encoding: str = UTF_8
+    in_folders: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rules(self) -> LineRules:
@@ -109,11 +119,11 @@ class JsonLines:
 
     @property
     def has_urls(self) -> bool:
-        return "url" in self.keys
+        return "url" in self.keys or "url" in self.in_folders
 
     @property
     def has_suggestions(self) -> bool:
-        return "suggestion" in self.keys
+        return "suggestion" in self.keys or "suggestion" in self.in_folders
 
 
 @dataclass(frozen=True)
@@ -127,14 +137,15 @@ class Columns:
     """role → kind of its column, in DuckDB's words: files with other ones are scanned apart"""
     table: str | None = None
     """its name in the database, if it is no file"""
+    in_folders: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_urls(self) -> bool:
-        return "url" in self.columns
+        return "url" in self.columns or "url" in self.in_folders
 
     @property
     def has_suggestions(self) -> bool:
-        return "suggestion" in self.columns
+        return "suggestion" in self.columns or "suggestion" in self.in_folders
 
 
 @dataclass(frozen=True)
@@ -157,6 +168,7 @@ class Sessions:
     encoding: str = UTF_8
     n_fields: ClassVar[int] = 64
     """a query line has six fields and one for each result: normally ten, here up to 58"""
+    in_folders: ClassVar[Mapping[str, str]] = {}
     has_urls: bool = True
     has_suggestions: bool = False
 
@@ -165,8 +177,82 @@ class Sessions:
         return LineRules(n_fields=self.n_fields, encoding=self.encoding)
 
 
-TextLayout = Delimited | JsonLines | Sessions
-"""layouts of text"""
+@dataclass(frozen=True)
+class ServerLog:
+    """The combined log of Apache and nginx (``server_log``)."""
+
+    user: str
+    """the field that says whose a line is"""
+    query_parameter: str
+    format: str = "combined"
+    encoding: str = UTF_8
+    in_folders: Mapping[str, str] = field(default_factory=dict)
+    has_urls: bool = True
+    has_suggestions: ClassVar[bool] = False
+
+    @property
+    def rules(self) -> LineRules:
+        """As of JSON: no printable character ends a field here."""
+        return LineRules(separator=b"\x1f", encoding=self.encoding)
+
+
+UBI_CLICK: Final = "click"
+"""the action that is one; all others are left out"""
+UBI_OPTIONAL: Final = ("time", "rank")
+_UBI_MEMBERS: Final = {
+    "ubi_queries": {"user": "client_id", "id": "query_id", "query": "user_query", "time": "timestamp"},
+    "ubi_events": {
+        "user": "client_id",
+        "id": "query_id",
+        "action": "action_name",
+        "url": "event_attributes.object.object_id",
+        "rank": "event_attributes.position.ordinal",
+    },
+}
+
+
+@dataclass(frozen=True)
+class UbiTable:
+    """One of the two tables of UBI 1.3 (User Behavior Insights), exported as JSON lines or Parquet.
+
+    ``ubi_queries`` has a row for each search, ``ubi_events`` one for each action. A record is ⟨user_query, object of a
+    click⟩, where the click names the search by its id, of the same user: an id of another person's search is none.
+    """
+
+    label: str
+    """its name: ubi_queries or ubi_events"""
+    members: Mapping[str, str]
+    """role, or ``id`` or ``action`` → the path of its member, with points"""
+    kinds: Mapping[str, str] | None = None
+    """name → kind of the columns of Parquet; None: JSON lines"""
+    encoding: str = UTF_8
+    format: str = "ubi"
+    has_urls: bool = True
+    has_suggestions: ClassVar[bool] = False
+    in_folders: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def of(cls, label: str, columns: ColumnMap, kinds: Mapping[str, str] | None) -> UbiTable:
+        members = {role: columns.named.get(role, path) for role, path in _UBI_MEMBERS[label].items()}
+        return cls(label, members, kinds, has_urls=columns.urls)
+
+    @staticmethod
+    def label_of(path: LogFile) -> str | None:
+        """Which table a file is one of, by its name or that of its folder."""
+        names = (part.lower().replace("-", "_") for part in reversed(str(path).split("/")[-2:]))
+        return next((label for name in names for label in _UBI_MEMBERS if label in name), None)
+
+    @property
+    def is_queries(self) -> bool:
+        return self.label == "ubi_queries"
+
+    @property
+    def rules(self) -> LineRules:
+        return LineRules(separator=b"\x1f", encoding=self.encoding)
+
+
+TextLayout = Delimited | JsonLines | Sessions | ServerLog | UbiTable
+"""layouts of text; UBI may be in Parquet, too"""
 Layout = TextLayout | Columns
 Source = tuple[Layout, list[LogFile]]
 """files with one layout"""
@@ -185,6 +271,8 @@ class ColumnMap:
     """whether a column of URLs is read; without, a log is one of queries alone"""
     values: bool = False
     """whether it is a table of users and values, not a log: a value is where a query would be, and there is no more"""
+    in_folders: Mapping[str, str] = field(default_factory=dict)
+    """role → its value in a file, where the names of its folders hold it; then no column of the file has the role"""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.named) - set(NAMEABLE))
@@ -199,6 +287,19 @@ class ColumnMap:
     def __bool__(self) -> bool:
         return bool(self.named)
 
+    def of(self, path: LogFile) -> ColumnMap:
+        """The same for one file: of the columns that an option names, the names of its folders may hold some."""
+        values = partition_values(path)
+        asked = {**self.named, **({} if self.optin is None else {"optin": self.optin})}
+        held = {role: values[name.casefold()] for role, name in asked.items() if name.casefold() in values}
+        if held.keys() >= set(_REQUIRED):
+            both = " and ".join(map(self._word, _REQUIRED))
+            raise InvalidColumns(
+                f"{path}: columns: {both} are both in the names of folders; a line must say one of them"
+            )
+        named = {role: name for role, name in self.named.items() if role not in held}
+        return replace(self, named=named, optin=None if "optin" in held else self.optin, in_folders=held)
+
     @property
     def numbers(self) -> dict[str, int]:
         """role → position of its column, from 0, where columns are given as ``#1``, ``#2``, …: in files without a
@@ -207,7 +308,7 @@ class ColumnMap:
         numbers = {role: int(column[1:]) - 1 for role, column in given.items() if _NUMBER.fullmatch(column)}
         if numbers and len(numbers) < len(given):
             raise InvalidColumns("columns: expected either all by name or all by number (#1, #2, …)")
-        if numbers and not numbers.keys() >= set(_REQUIRED):
+        if numbers and not numbers.keys() | self.in_folders.keys() >= set(_REQUIRED):
             needed = " and ".join(self._word(role) for role in _REQUIRED)
             raise InvalidColumns(f"columns: without a header {needed} need a number each (#1, #2, …)")
         return numbers
@@ -215,13 +316,14 @@ class ColumnMap:
     def wanted(self) -> dict[str, str]:
         """role → name of its column, whether a file has it or not."""
         if self.values:
-            return {"user": self.named.get("user", "user"), "query": self.named.get("query", "value")}
+            both = {"user": self.named.get("user", "user"), "query": self.named.get("query", "value")}
+            return {role: name for role, name in both.items() if role not in self.in_folders}
         wanted = {role: self.named.get(role, role) for role in NAMEABLE if role != "suggestion" or role in self.named}
         if not self.urls:
             del wanted["url"]
         if self.optin is not None:
             wanted["optin"] = self.optin
-        return wanted
+        return {role: name for role, name in wanted.items() if role not in self.in_folders}
 
     def _word(self, role: str) -> str:
         return "value" if self.values and role == "query" else role
@@ -250,14 +352,19 @@ class ColumnMap:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
         among them."""
         wanted = self.wanted()
-        needed = {*_REQUIRED, *self.named, *(["optin"] if self.optin is not None else [])}
+        needed = {*_REQUIRED, *self.named, *(["optin"] if self.optin is not None else [])} - self.in_folders.keys()
         present = self._found(path, names, wanted)
-        missing = [wanted[role] for role in ROLES if role in needed and role not in present]
+        missing_roles = [role for role in ROLES if role in needed and role not in present]
+        missing = [wanted[role] for role in missing_roles]
         if missing:
-            if "user" not in present and _COUNTS.intersection(map(str.casefold, names)):
+            if "user" in missing_roles and _are_counts(path, names):
                 raise InvalidColumns(f"{path}: no column '{wanted['user']}': {_NO_USERS}")
             raise InvalidColumns(_no_such_column(path, missing, names, wanted.values(), self._example))
         return present
+
+
+def _are_counts(path: LogFile, names: Iterable[str]) -> bool:
+    return _CLICKSTREAM in path.name.lower() or not _COUNTS.isdisjoint(map(str.casefold, names))
 
 
 def _no_such_column(

@@ -33,6 +33,7 @@ _WEB: Final = ("http", "https")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _BLOCK: Final = 1 << 22
 """How much is asked for at a time."""
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 _NOT_ALLOWED: Final = (401, 403)
 _NOT_FOUND: Final = (404, 410)
 
@@ -117,8 +118,14 @@ def _inside(store: Any, folder: str) -> Iterator[str]:
 
 
 def is_partition(name: str) -> bool:
-    """Whether a folder is one of a table in Hive's layout. Its name says nothing about the log."""
+    """Whether a folder is one of a table in Hive's layout."""
     return bool(name.partition("=")[1])
+
+
+def partition_values(file: LogFile) -> dict[str, str]:
+    """name in lower case → value, of the folders called ``name=value`` that a file was given in."""
+    folders = [folder.partition("=") for folder in PurePosixPath(str(file)).parts[:-1] if is_partition(folder)]
+    return {name.casefold(): "" if value == _NO_VALUE else unquote(value) for name, _, value in folders}
 
 
 def size_of_remote(file: RemoteFile) -> int:

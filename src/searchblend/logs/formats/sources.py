@@ -14,21 +14,25 @@ from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter
 from searchblend.logs.formats.files import BOM, first_lines, other_than_text, text_name
 from searchblend.logs.formats.gate import csv_fields
 from searchblend.logs.formats.layout import (
+    FORMATS,
     MOST_FIELDS,
     NO_HEADER,
+    UBI_OPTIONAL,
     UTF_8,
     ColumnMap,
     Columns,
     Delimited,
     JsonLines,
     Layout,
+    ServerLog,
     Sessions,
     Source,
+    UbiTable,
 )
 from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.formats.server_log import USER_FIELDS, check_parameter
 from searchblend.logs.options import ReadOptions
 
-FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
 _AOL_HEADER: Final = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
 AOL: Final = Delimited(
     "aol",
@@ -56,7 +60,11 @@ EXCITE: Final = Delimited(
 
 The query may be missing or empty (one line in nine); such a line is unusable and counted.
 """
+_OF_SEARCHES: Final = ("yandex", "combined", "ubi")
+"""Formats in which a line is not a row of a user and a value."""
 DELIMITERS: Final = {"tsv": "\t", "csv": ","}
+_IN_CSV: Final = ",;|"
+"""What may stand between the names of a CSV header: the first of these that is in it."""
 _DELIMITING: Final = frozenset(string.punctuation + "\t") - {'"'}
 PARQUET_MAGIC: Final = b"PAR1"
 _WHOLE_NUMBERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
@@ -79,8 +87,14 @@ def find_sources(
     """
     if options.format not in FORMATS:
         raise InvalidParameter("format", f"expected one of {', '.join(FORMATS)}")
+    if options.query_parameter is not None and options.format != "combined":
+        raise InvalidParameter("query-parameter", "only with --format combined")
     if options.delimiter is not None:
         options = replace(options, format=_format_with(options.delimiter, options.format))
+    if columns.values and options.format in _OF_SEARCHES:
+        raise InvalidParameter("format", f"{options.format} has searches, not rows of users and values")
+    if is_ubi(files[0], options.format) and not columns.values:
+        files = _tables_of_ubi(files, urls=columns.urls)
     sources: list[Source] = []
     for file in files:
         layout = _layout(file, options, columns, column_types)
@@ -98,6 +112,39 @@ def find_sources(
     return sources
 
 
+def is_ubi(file: LogFile, format_name: str) -> bool:
+    return format_name == "ubi" or (format_name == "auto" and UbiTable.label_of(file) is not None)
+
+
+def _tables_of_ubi(files: Sequence[LogFile], *, urls: bool) -> Sequence[LogFile]:
+    """The files that are read: without URLs, those of searches alone."""
+    labels = [UbiTable.label_of(file) for file in files]
+    for label in ("ubi_queries", "ubi_events") if urls else ("ubi_queries",):
+        if label not in labels:
+            raise InputError(
+                files[0], f"the log has no file of {label}; UBI has searches in one table, clicks in another"
+            )
+    if len({_is_parquet_by_name(file) for file in files}) > 1:
+        raise InputError(files[0], "some files of this log are Parquet and some are JSON lines")
+    return [file for file, label in zip(files, labels, strict=True) if urls or label != "ubi_events"]
+
+
+def _is_parquet_by_name(file: LogFile) -> bool:
+    return file.suffix.lower() == ".parquet"
+
+
+def decided_of(layout: Layout) -> dict[str, str | bool]:
+    """What a layout says of how a log is read; what is as usual is left out."""
+    decided: dict[str, str | bool] = {"format": layout.format, "urls": layout.has_urls}
+    if isinstance(layout, Delimited) and layout.delimiter != DELIMITERS.get(layout.format, layout.delimiter):
+        decided["delimiter"] = layout.delimiter
+    if isinstance(layout, ServerLog):
+        decided |= {"user": layout.user, "query_parameter": layout.query_parameter}
+    if layout.in_folders:
+        decided["in_folders"] = ", ".join(sorted(layout.in_folders))
+    return decided
+
+
 def _format_with(delimiter: str, format_name: str) -> str:
     """A delimiter is of TSV or CSV; of CSV, where fields may be quoted, if the format is not named."""
     if delimiter not in _DELIMITING:
@@ -108,15 +155,24 @@ def _format_with(delimiter: str, format_name: str) -> str:
 
 
 def _layout(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+    columns = columns.of(path)
     layout = _layout_in_utf8(path, options, columns, column_types)
+    if columns.in_folders:
+        if isinstance(layout, Sessions | UbiTable):
+            raise InvalidColumns(f"columns: the {layout.format} format has none to choose from")
+        layout = replace(layout, in_folders=columns.in_folders)
     if options.encoding == UTF_8:
         return layout
-    if isinstance(layout, Columns):
+    if isinstance(layout, Columns) or (isinstance(layout, UbiTable) and layout.kinds is not None):
         raise InvalidParameter("encoding", "only of text: strings of Parquet are UTF-8")
     return replace(layout, encoding=options.encoding)
 
 
 def _layout_in_utf8(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
+    if is_ubi(path, options.format) and not columns.values:
+        return _ubi(path, columns, column_types)
+    if options.format == "combined":
+        return _server_log(options, columns)
     if columns.numbers:
         return _without_header(path, options, columns)
     name = "jsonl" if options.format == "auto" and text_name(path).lower().endswith(_JSON_SUFFIXES) else options.format
@@ -146,11 +202,12 @@ def _without_header(path: LogFile, options: ReadOptions, columns: ColumnMap) -> 
 
 
 def _with_header(path: LogFile, header: str, name: str, options: ReadOptions, columns: ColumnMap) -> Delimited:
-    mark = options.delimiter or DELIMITERS[name]
+    usual = "\t" if name == "tsv" else next((mark for mark in _IN_CSV if mark in header), DELIMITERS[name])
+    mark = options.delimiter or usual
     names = [field.strip() for field in (_csv_names(path, header, mark) if name == "csv" else header.split(mark))]
     _refuse_duplicates(path, names)
     positions = {role: names.index(column) for role, column in columns.find(path, names).items()}
-    return _delimited(name, len(names), positions, options)
+    return _delimited(name, len(names), positions, replace(options, delimiter=mark))
 
 
 def _delimited(name: str, n_fields: int, positions: Mapping[str, int], options: ReadOptions) -> Delimited:
@@ -184,6 +241,40 @@ def _without_columns(name: str, columns: ColumnMap) -> Layout:
     if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):
         raise InvalidColumns(f"columns: the {name} format has none to choose from")
     return Sessions() if name == "yandex" else EXCITE
+
+
+def _server_log(options: ReadOptions, columns: ColumnMap) -> ServerLog:
+    """Who is a user is nowhere in the log itself: whoever reads it has to say."""
+    if options.query_parameter is None:
+        raise InvalidParameter(
+            "query-parameter", "expected with --format combined: the parameter with the query, e.g. q"
+        )
+    check_parameter(options.query_parameter)
+    field = columns.named.get("user")
+    if field not in USER_FIELDS or len(columns.named) > 1 or columns.optin is not None:
+        raise InvalidColumns(
+            f"columns: a combined log does not say who is a user: name the field that does, and nothing else, with "
+            f"--columns user={' or user='.join(USER_FIELDS)}"
+        )
+    return ServerLog(field, options.query_parameter, has_urls=columns.urls)
+
+
+def _ubi(path: LogFile, columns: ColumnMap, column_types: ColumnTypes) -> UbiTable:
+    label = UbiTable.label_of(path)
+    if label is None:
+        raise InputError(path, "expected ubi_queries or ubi_events in the file's name, or in that of its folder")
+    if columns.optin is not None or "suggestion" in columns.named or columns.numbers:
+        raise InvalidColumns("columns: the ubi format has members for user, query, url, time and rank, by name")
+    kinds = dict(column_types(path)) if _is_parquet_by_name(path) else None
+    table = UbiTable.of(label, columns, kinds)
+    missing = [
+        member
+        for role, member in table.members.items()
+        if kinds is not None and role not in UBI_OPTIONAL and not {member, member.partition(".")[0]} & kinds.keys()
+    ]
+    if missing:
+        raise InvalidColumns(f"{path}: no column '{missing[0]}', which {label} has; name another with --columns")
+    return table
 
 
 def _csv_names(path: LogFile, header: str, delimiter: str) -> list[str]:
