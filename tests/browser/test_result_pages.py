@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,7 @@ from playwright.sync_api import Page
 
 from accessibility import serious_violations
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways, wear
+from lighthouse import low_scores
 from made_once import made_once
 from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
 from searchblend.cli.main import main
@@ -47,6 +52,23 @@ def test_a_page_is_quiet_accessible_and_fits(chromium, pages, kind):
         assert page.evaluate("window.hacked") is None
         assert watched.errors == []
         assert watched.elsewhere() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_lighthouse_scores_a_page(pages, tmp_path, kind):
+    with served(pages[kind].parent) as address:
+        assert low_scores(f"{address}/index.html", tmp_path) == []
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Over HTTP: Lighthouse opens no files."""
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
 
 
 def shown_rows(page: Page, table: str) -> list[str]:

@@ -23,7 +23,7 @@ from searchblend.store.errors import StoreError, StoreUnavailable, UnsafeDatabas
 
 _OLDEST: Final = 140000
 _CONNECT_SECONDS: Final = (2, 60)
-"""at least, at most; fewer are not taken by the driver, and a busy server that has just recovered needs more than ten"""
+"""at least, at most; fewer are not taken by the driver, and a busy server that has just recovered needs over ten"""
 _EXCLUSIVE: Final = "SELECT pg_advisory_xact_lock(6004240411)"
 _LATER: Final = 2.0
 """how many seconds the server is given to end a statement by itself"""

@@ -72,7 +72,7 @@ def evaluate(
 
 
 def people_of(label: str, groups: Sequence[UserGroup], searches: tuple[Ints, Ints] | None = None) -> LogPeople:
-    """Everybody in these groups with the record that was drawn for them, and perhaps all of their searches."""
+    """Everyone in these groups with the record that was drawn for them, and perhaps all of their searches."""
     counts: dict[Record, int] = {}
     for group in groups:
         for count, records in group.tally().at_least(1).items():

@@ -28,7 +28,7 @@ class Request:
     people: str | None = None
     """instead of the people of the paper's figure"""
     algorithm: str | None = None
-    """somebody's own, beside ``paper`` and ``best``"""
+    """someone's own, beside ``paper`` and ``best``"""
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from searchblend_lab.papers.registry import EXPERIMENTS
 
 INDEX: Final = "index.md"
 INTRODUCTION: Final = (
-    "How searchblend does against the papers and against itself, on made-up people with the published shape of the AOL "
-    "and Yandex logs. Method `paper` is the algorithm as printed, `best` the default of `searchblend run`. Lines and "
+    "How searchblend does against the papers and against itself, on synthetic users in the published shape of the AOL and "
+    "Yandex logs. Method `paper` is the algorithm as printed, `best` the default of `searchblend run`. Lines and "
     "numbers are means over runs, bands the middle 80 % of them. A row agrees when method `paper` gives what the paper "
     "says; where it does not, the row says why if we know."
 )
@@ -66,7 +66,7 @@ def finding(entry: Mapping[str, Any]) -> Finding:
 
 
 def write_page(folder: Path) -> None:
-    """index.html with every plot inside: one file to send to somebody."""
+    """index.html with every plot inside: one file to send to someone."""
     found = documents(folder)
     content = render(
         "results.html",

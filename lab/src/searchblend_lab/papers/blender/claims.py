@@ -265,7 +265,7 @@ def _epsilon_groups(e: Evidence) -> Verdict:
     return Verdict(moved["opt-in"] < 3 < moved["blend"] < moved["clients"], f"L1 falls from ε = 1 to 6 by {numbers}")
 
 
-def _nobody_dominates(e: Evidence) -> Verdict:
+def _no_one_dominates(e: Evidence) -> Verdict:
     optin, client = e.means("fig17", 2, "optin_query_l1"), e.means("fig17", 2, "client_query_l1")
     wins = [x for x in optin if x in client and optin[x] < client[x]]
     numbers = (
@@ -301,7 +301,7 @@ CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Verdict], str], ...] = (
         "4.3.1",
         "f_C = 0.85: the clients' NDCG peaks there",
         _splits,
-        "to rank our made-up URLs takes more of the budget",
+        "to rank our synthetic URLs takes more of the budget",
     ),
     (
         "4.3.1",
@@ -339,7 +339,7 @@ CLAIMS: tuple[tuple[str, str, Callable[[Evidence], Verdict], str], ...] = (
         "here the blend follows the better group",
     ),
     ("4.3.3", "With ε the blend improves with the clients; opt-in L1 is nearly constant", _epsilon_groups, ""),
-    ("4.3.3", "No single group dominates", _nobody_dominates, ""),
+    ("4.3.3", "No single group dominates", _no_one_dominates, ""),
     ("4.3.3", "Tiny opt-in group: once a list is reached, utility is high", _tiny_reached, ""),
     ("4.3.3", "Tiny opt-in group: its own estimates are much worse than the clients'", _tiny_optin, ""),
     ("4.3.3", "Tiny opt-in group: the blend leans heavily towards the clients", _tiny_weights, ""),
@@ -353,7 +353,7 @@ class Claims:
     title = "The claims of [BLJ] §4.3, one by one"
     source = "[BLJ] §4.3"
     about = (
-        "Each sentence of the paper's evaluation that claims something, checked for method paper on the made-up logs."
+        "Each sentence of the paper's evaluation that claims something, checked for method paper on the synthetic logs."
     )
 
     def cells(self, request: Request) -> list[Cell]:

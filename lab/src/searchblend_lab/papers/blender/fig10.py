@@ -67,7 +67,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
             abs(peak - 0.85) <= 0.051,
             ""
             if abs(peak - 0.85) <= 0.051
-            else f"to rank our made-up URLs takes more of the budget; the blend peaks at {blended_peak:g}",
+            else f"to rank our synthetic URLs takes more of the budget; the blend peaks at {blended_peak:g}",
         ),
         Finding(
             "NDCG at f_C = 0.85 (the labelled point)",

@@ -64,7 +64,7 @@ def _text(bands: Bands) -> tuple[str, list[Finding]]:
             f"{shown['paper'][0]:.1f} %, {max(shown['paper']):.1f} % at d = {peak}, {shown['paper'][-1]:.1f} %",
             f"{shown['best'][0]:.1f} %, {max(shown['best']):.1f} %, {shown['best'][-1]:.1f} %",
             10 <= peak <= 40,
-            "" if 10 <= peak <= 40 else "rises and falls as published; people of the made-up log search more",
+            "" if 10 <= peak <= 40 else "rises and falls as published; people of the synthetic log search more",
         ),
     ]
     return text, findings
