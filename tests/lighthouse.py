@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from console_browser import FLAGS
 
@@ -37,6 +42,7 @@ def low_scores(url: str, folder: Path, headers: Mapping[str, str] | None = None)
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     content = json.loads(report.read_text(encoding="utf-8"))
+    assert content["finalDisplayedUrl"] == url, "scored another page"
     assert set(content["categories"]) == set(CATEGORIES)
     return [
         f"{name} {100 * category['score']:.0f}: {', '.join(failed(category, content['audits']))}"
@@ -45,12 +51,24 @@ def low_scores(url: str, folder: Path, headers: Mapping[str, str] | None = None)
     ]
 
 
-def failed(category: dict, audits: dict) -> list[str]:
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder's files on a server of their own."""
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def failed(category: dict[str, Any], audits: dict[str, Any]) -> list[str]:
     """Names of the audits that cost points, each with the first place that it names."""
     named = (audits[each["id"]] for each in category["auditRefs"] if each["weight"])
     return [f"{audit['id']} {first_place(audit)}".strip() for audit in named if (audit["score"] or 0) < 1]
 
 
-def first_place(audit: dict) -> str:
+def first_place(audit: dict[str, Any]) -> str:
     items = audit.get("details", {}).get("items", [])
-    return items[0].get("node", {}).get("snippet", "") or items[0].get("description", "") if items else ""
+    return str(items[0].get("node", {}).get("snippet", "") or items[0].get("description", "")) if items else ""

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import threading
-from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,7 @@ from playwright.sync_api import Page
 
 from accessibility import serious_violations
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways, wear
-from lighthouse import low_scores
+from lighthouse import low_scores, served
 from made_once import made_once
 from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
 from searchblend.cli.main import main
@@ -61,14 +57,14 @@ def test_lighthouse_scores_a_page(pages, tmp_path, kind):
         assert low_scores(f"{address}/index.html", tmp_path) == []
 
 
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Over HTTP: Lighthouse opens no files."""
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+@pytest.mark.slow
+def test_lighthouse_sees_what_is_wrong_with_a_page(tmp_path):
+    image = "<img src=x>"
+    (tmp_path / "index.html").write_text(f"<html><body><p style='color:#ccc'>pale</p>{image}<input></body></html>")
+    with served(tmp_path) as address:
+        low = low_scores(f"{address}/index.html", tmp_path)
+    assert [text.split()[0] for text in low] == ["accessibility", "best-practices"]
+    assert "image-alt" in low[0]
 
 
 def shown_rows(page: Page, table: str) -> list[str]:

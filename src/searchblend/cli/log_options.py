@@ -165,7 +165,8 @@ def ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
             ("--window", options.window),
         ):
             if value is not None:
-                raise UsageError(f"{flag}: only with --ledger; without one nothing is debited and nothing kept")
+                hint = "; a number of users is --users" if value.isdigit() else ""
+                raise UsageError(f"{flag}: only with --ledger; without one nothing is debited and nothing kept{hint}")
         return None
     if not options.release_id:
         raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
