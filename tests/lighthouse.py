@@ -33,7 +33,7 @@ def low_scores(url: str, folder: Path, headers: Mapping[str, str] | None = None)
     report = folder / "lighthouse.json"
     words = ["npm", "exec", "--yes", "--package", PACKAGE, "--", "lighthouse", url, "--quiet"]
     words += ["--output=json", f"--output-path={report}", f"--only-categories={','.join(CATEGORIES)}"]
-    words += ["--throttling-method=provided", "--disable-full-page-screenshot", "--max-wait-for-load=240000"]
+    words += ["--throttling-method=provided", "--disable-full-page-screenshot", "--max-wait-for-load=60000"]
     words += [f"--chrome-flags={' '.join(['--headless=new', *FLAGS])}"]
     words += [f"--extra-headers={json.dumps(dict(headers or {}))}"]
     chromium = shutil.which("chromium")
