@@ -8,6 +8,7 @@ BROWSERS := $(VENV)/.browsers
 NODE   := extension/node_modules/.installed
 RUNS   ?= 5
 BUSY   ?= 4
+PROSE := *.md docs/tutorial/*.md docs/how-to/*.md docs/explanation/*.md proofs/*.md
 COLLECTED := $(VENV)/.collected
 # Every worker of pytest would otherwise compile every test again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -81,7 +82,7 @@ coverage: install ## branch coverage of the code that promises privacy (core to 
 	$(BIN)/coverage run -m pytest -q -m 'not slow and not thorough and not database_server' --hypothesis-profile quick tests/unit/core tests/unit/mechanisms tests/unit/accounting tests/unit/blender tests/unit/clickgraph tests/properties tests/vectors
 	$(BIN)/coverage report
 
-check: install $(NODE) ## lint, spelling, format, types (Python and JavaScript): every part runs
+check: install $(NODE) ## lint, spelling and prose, format, types (Python and JavaScript): every part runs
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 check-types check-rest
 
 check-types:
@@ -90,6 +91,7 @@ check-types:
 check-rest:
 	$(BIN)/ruff check .
 	$(BIN)/codespell
+	$(BIN)/proselint check --config scripts/documentation/proselint.json $(PROSE)
 	$(BIN)/ruff format --check .
 	npm --prefix extension run --silent check
 

@@ -17,7 +17,7 @@ TEXTS = {
     "and threads would decide then; it is the limit of what a fair draw can take. *Any line* is no draw at all. All promise (ε, δ) for adding or removing a "
     "user, but for `read_log`, which promises it for replacing one: it takes twice the noise at the same ε and keeps fewer. PipelineDP and Tumult select keys only; PipelineDP's rows are Python tuples already when its time starts.",
     "local reports": "The two stages of BLENDER's local report for many clients at once, against the same on numpy's fast and unsafe generator.",
-    "local report peers": "k-ary randomized response and subset selection by everybody. The error is the mean squared error of the estimates over what theory "
+    "local report peers": "k-ary randomized response and subset selection by everyone. The error is the mean squared error of the estimates over what theory "
     "says of the raw ones: 1 is right; multi-freq-ldpy clips and rescales, which cannot be turned off. Peers are measured on fewer clients.",
     "head list": "Noise on every one of ten million distinct records, and fetching those that pass, against counting them.",
     "hybrid run": "Cold text (or Parquet) to released files. *Plain* is DuckDB's own query that counts one random record of each user by the same keyed hash, "

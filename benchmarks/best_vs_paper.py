@@ -2,7 +2,7 @@
 
 Every run makes a population, splits it and runs both methods; ratios are of means, best over paper, below 1 = best is
 better. Opt-in users have all of their searches for method best, and one random search for the printed one, as `run`
-takes them; groups that are tiny or tilted have one search for both. The truth is everybody's own share. The forecasts
+takes them; groups that are tiny or tilted have one search for both. The truth is everyone's own share. The forecasts
 of ``searchblend plan`` are made without these people and compared.
 """
 
@@ -275,7 +275,7 @@ def main() -> None:
         "",
         f"Made by `make slow` ({options.runs} AOL populations of 519,371 people, {options.yandex_runs} Yandex populations of "
         "4,970,073, δ = 1e-5 and 1e-7). Both methods run on the same people at the same (ε, δ): half of the opt-in users have 9 searches or fewer, "
-        "all of which count in method best and one random one in the printed method; a client reports on one. The truth is everybody's own "
+        "all of which count in method best and one random one in the printed method; a client reports on one. The truth is everyone's own "
         "share. Ratios are best / paper of mean errors over the queries and records that both lists hold, ± one standard error; top-M is the L1 error over the truly most "
         "frequent M queries, a missing one counting as 0. The forecast is that of `searchblend plan`, made without these people.",
         "",

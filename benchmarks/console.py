@@ -48,17 +48,17 @@ def measure(http, names: dict[str, str], runs: int) -> dict[str, dict[str, float
     people = {role: Person(http, role) for role in ("operator", "viewer", "reviewer")}
     found = {}
     for name, (role, path) in PAGES.items():
-        somebody, path = people[role], path.format(**names)
-        first = _timed(somebody, path)
+        someone, path = people[role], path.format(**names)
+        first = _timed(someone, path)
         counted.clear()
-        answer = somebody.get(path)
+        answer = someone.get(path)
         statements = len(counted)
-        times = [_timed(somebody, path) for _ in range(runs)]
+        times = [_timed(someone, path) for _ in range(runs)]
         found[name] = {
             "first_ms": first,
             "median_ms": statistics.median(times),
             "statements": statements,
-            "bytes": _weight(somebody, answer),
+            "bytes": _weight(someone, answer),
         }
     return found
 
@@ -71,16 +71,16 @@ def _counting(execute, counted: list[str]):
     return wrapped
 
 
-def _timed(somebody: Person, path: str) -> float:
+def _timed(someone: Person, path: str) -> float:
     started = time.perf_counter()
-    answer = somebody.get(path)
+    answer = someone.get(path)
     assert answer.status_code == 200, answer.text[:300]
     return 1000 * (time.perf_counter() - started)
 
 
-def _weight(somebody: Person, answer) -> int:
+def _weight(someone: Person, answer) -> int:
     files = set(re.findall(r'(?:src|href)="(/console/static/[^"]+)"', answer.text))
-    return int(answer.headers["content-length"]) + sum(int(somebody.get(f).headers["content-length"]) for f in files)
+    return int(answer.headers["content-length"]) + sum(int(someone.get(f).headers["content-length"]) for f in files)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Local randomization and aggregation: searchblend, pure-ldp, multi-freq-ldpy, OpenDP, and numpy alone; accuracy beside speed.
 
-k-ary randomized response over the same k values by everybody (a head list of k − 1 queries without URLs has k cells), and
+k-ary randomized response over the same k values by everyone (a head list of k − 1 queries without URLs has k cells), and
 subset selection where a peer has it. Rates are reports a second, medians of rounds. The error is the mean squared error of
 the raw estimates times the number of clients, over what theory says of it: 1 is right, multi-freq-ldpy's forced clipping
 makes it less on rare values. *Plain numpy* uses floating-point coins of PCG64: fast, and unsafe.

@@ -100,7 +100,7 @@ def make(profile: str, users: int, kind: str, folder: Path) -> Path:
 
 
 def starting(folder: Path, rounds: int) -> float:
-    """How long a run takes that has next to nothing to read."""
+    """How long a run takes that has almost nothing to read."""
     path = make("aol", 2_000, "aol", folder)
     command = [*ours(path, folder), "--opt-in", "0.5", "--epsilon", "8", "--delta", "1e-4"]
     return statistics.median(timed(command)[0] for _ in range(rounds))

@@ -171,7 +171,7 @@ OPENED = OpenLog()
 
 
 def true_shares(groups: tuple[UserGroup, UserGroup]) -> dict[str, float]:
-    """Each common query's mean own share over everybody."""
+    """Each common query's mean own share over everyone."""
     counts: dict[str, int] = defaultdict(int)
     for group in groups:
         for n, records in group.tally().at_least(1).items():
@@ -309,9 +309,9 @@ def simulated(key: Key) -> Round | None:
     """People, their split, the list and the design of reports; None if nothing is listed."""
     seed = [key["seed"], key["run"], int(1000 * key["optin"]), int(10 * key["tilt"])]
     generator = np.random.Generator(np.random.PCG64(seed))
-    everybody = model().draw(key["users"], generator)
+    everyone = model().draw(key["users"], generator)
     tilt = key["tilt"]
-    drawn, clients = everybody.tilted_split(key["optin"], tilt) if tilt else everybody.split(key["optin"])
+    drawn, clients = everyone.tilted_split(key["optin"], tilt) if tilt else everyone.split(key["optin"])
     optin: UserGroup = drawn
     if key["records"] > 1:
         optin = model().searchers(drawn.n_users, MEDIAN_SEARCHES, generator)
@@ -324,7 +324,7 @@ def simulated(key: Key) -> Round | None:
     counts = np.rint(model().shares * parts).astype(np.int64)
     alike = CountGroup(model().universe, counts, parts, generator)
     head = figures.head
-    truths = Truth.of(head, everybody.cell_counts(head)), Truth.of(head, alike.cell_counts(head))
+    truths = Truth.of(head, everyone.cell_counts(head)), Truth.of(head, alike.cell_counts(head))
     return Round(figures, clients, params, *truths)
 
 

@@ -94,7 +94,7 @@ document.title = "ready";
 
 
 def common_pairs(n: int) -> list[tuple[str, str, int]]:
-    """The most clicked pairs of made-up people: texts as long as those of a real log."""
+    """The most clicked pairs of synthetic people: texts as long as those of a real log."""
     counts: Counter[tuple[str, str]] = Counter()
     number = 0
     while len(counts) < n:

@@ -1,6 +1,6 @@
 """Which records are heavy, among rows of (user, query): searchblend, OpenDP, PipelineDP, Tumult Analytics, and DuckDB alone.
 
-Everybody gets the same rows, keeps one line of each user and counts users by query. *Plain* is DuckDB's own query with no
+Everyone gets the same rows, keeps one line of each user and counts users by query. *Plain* is DuckDB's own query with no
 privacy at all, which draws the line as searchblend does; DuckDB's own hash is faster, but whoever writes values can make it
 collide, and then threads decide. One that takes any line of a user makes no fair draw at all. Each program runs in a process of its own, programs alternate, and medians of
 the time after start-up are compared; start-up and peak memory stand beside them. The privacy budget is (4, 1e-5) for adding

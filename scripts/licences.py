@@ -86,7 +86,7 @@ def licences_of(text: str) -> dict[str, str]:
 
 
 def faults() -> list[str]:
-    """Pins without a row, old rows, licences that nobody stated. What is not installed here is not compared."""
+    """Pins without a row, old rows, licences that no one stated. What is not installed here is not compared."""
     written, now = rows_of(PAGE.read_text(encoding="utf-8")), rows_of(page())
     found = [f"{name} has no row" for name in locked() if name not in written]
     found += [f"{name} is old" for name, row in now.items() if name in written and written[name] != row]

@@ -73,7 +73,7 @@ POINT = (
     "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
     "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
 )
-"""A public key that nobody signs with: the curve's own base point."""
+"""A public key that no one signs with: the curve's own base point."""
 TASK = "00112233445566778899aabbccddeeff"
 DEVICE = [
     f"device enrol --state device --server http://127.0.0.1:9 --plain-http --task {TASK} --key {POINT}",
@@ -113,7 +113,7 @@ SERVER = [
     "audit-log show --json",
 ]
 REFUSED = {
-    "round close-opt-in searches 1": "a round that nobody has opened yet has no window to close",
+    "round close-opt-in searches 1": "a round that no one has opened yet has no window to close",
     "round candidate searches 1": "nor a list, nor a reviewer's token",
     "round review searches 1 --token-file nothing.token": "nor anything to review",
     "round reject searches 1 --reason other --token-file nothing.token": "nor anything to reject",

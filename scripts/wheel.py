@@ -3,7 +3,7 @@
     python scripts/wheel.py [--output dist]
 
 The sources are those that git knows, copied to a fresh folder: nothing that lies about enters a wheel. The time in
-the archive is that of the last commit (SOURCE_DATE_EPOCH, unless it is set), so that anybody gets the same SHA-256.
+the archive is that of the last commit (SOURCE_DATE_EPOCH, unless it is set), so that anyone gets the same SHA-256.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class HttpService:
         self.tokens = {
             role: parts.store.tokens.add_admin(role, role, actor="test", now=now)
             for role in ROLES
-            if role not in {name for name, _, _ in parts.store.tokens.admins()}
+            if role not in {admin.name for admin in parts.store.tokens.admins()}
         }
 
     def admin(self, method: str, path: str, role: str = "operator", json: object = None) -> httpx2.Response:

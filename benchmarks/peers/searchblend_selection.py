@@ -39,8 +39,8 @@ elif kind == "searchblend":
     kept = len(found.counts)
 else:
     with read_log(path, rows=False, memory="4GB") as log:
-        everybody, _ = log.split(optin_fraction=0.999999)
-        kept = len(create_head_list(everybody, BlenderParams(budget)))
+        everyone, _ = log.split(optin_fraction=0.999999)
+        kept = len(create_head_list(everyone, BlenderParams(budget)))
 ended = time.perf_counter()
 print(
     json.dumps(

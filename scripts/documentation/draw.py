@@ -21,7 +21,7 @@ _COLOURS: Final = {
     PLAIN: ("#f3f4f8", "#4a5568"),
 }
 _MEANING: Final = {
-    RAW: "raw: what somebody searched",
+    RAW: "raw: what a person searched",
     SEALED: "sealed: only the curator's key opens it",
     PRIVATE: "private output: may be published",
 }
@@ -184,7 +184,7 @@ def round_states() -> Drawing:
         else:
             drawing.arrow([(x + 102, y + 74), (x + 102, y + 96), (to_x + 102, y + 96), (to_x + 102, to_y - 2)], PLAIN)
     drawing.box(360, 396, 280, 60, PLAIN, State.ABORTED.value, "from every state that has not ended")
-    drawing.text(500, 386, "too few people, too few queries, time is up, or somebody stops it", "small")
+    drawing.text(500, 386, "too few people, too few queries, time is up, or the operator stops it", "small")
     words = {
         RAW: "sealed records and their key may exist",
         SEALED: "reports are taken",

@@ -35,6 +35,7 @@ LOADED_BY_NAME = {
     "coverage": "make coverage",
     "mypy": "make check",
     "codespell": "make check",
+    "proselint": "make check",
     "ruff": "make check",
     "zensical": "make docs",
     "hatchling": "the build backend",

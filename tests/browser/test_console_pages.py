@@ -12,6 +12,7 @@ from console_browser import LOOKS, chromium, photograph, visiting, wear
 from console_person import Person
 from console_site import SCRIPT, console_site
 from databases import fresh_database
+from lighthouse import low_scores
 from searchblend.cli.commands.serve import forecast
 from searchblend.service.api.app import build_app
 
@@ -37,6 +38,7 @@ PAGES = {
     "budget": ("viewer", "/console/budget"),
     "planner": ("viewer", "/console/planner?users=20000&show=1"),
     "audit": ("auditor", "/console/audit"),
+    "users": ("auditor", "/console/users"),
     "refusals": ("viewer", "/console/refusals"),
     "not-found": ("viewer", "/console/tasks/none"),
     "forbidden": ("viewer", "/console/new-task"),
@@ -103,6 +105,24 @@ def test_every_page_on_postgresql(site, tmp_path):
     with seeded("postgresql", tmp_path) as other:
         assert headings(other) == headings(site)
         assert "page failed" not in other.parts.log.getvalue()
+
+
+@pytest.mark.slow
+def test_lighthouse_scores_every_page(browser, site, tmp_path):
+    found = {}
+    with visiting(browser, site.address) as visitor:
+        for role, names in BY_ROLE.items():
+            visitor.context.clear_cookies()
+            if role:
+                visitor.sign_in(site.tokens[role])
+            cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in visitor.context.cookies())
+            for name in names:
+                if name in PRESSED or name in REFUSED:  # it opens addresses, and wants them to be there
+                    continue
+                url = site.address + PAGES[name][1].format(**site.tasks)
+                if low := low_scores(url, tmp_path, {"Cookie": cookies} if cookies else None):
+                    found[name] = low
+    assert found == {}
 
 
 def headings(site) -> dict[str, tuple[int, list[str]]]:

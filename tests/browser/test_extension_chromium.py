@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Error as TargetClosedError
 
 from accessibility import AXE, RULES
-from console_browser import PATIENCE_MS, photograph
+from console_browser import LOOKS, PATIENCE_MS, photograph, sideways
 from extension_parts import CONSENT, EngineHandler, Pages, build_extension, chromium, driven_round
 from service_parts import people
 
@@ -88,17 +88,20 @@ class Installed:
 
 
 def pictures(page, name: str) -> None:
-    """Both colour schemes, looked at by axe too: contrast, labels, roles, and in the dark its colours."""
+    """Every look, checked by axe too: contrast, labels, roles, in the dark its colours, and that it fits a phone."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
-    for scheme in ("light", "dark"):
+    size = page.viewport_size
+    for look, (scheme, width) in LOOKS.items():
         page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 800} if look == "phone" else size)
         found = page.evaluate(
             "options => axe.run(options).then(({violations}) => violations)",
-            {"resultTypes": ["violations"], **RULES[scheme]},
+            {"resultTypes": ["violations"], **RULES[look]},
         )
         assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
-        photograph(page, f"extension/{name}-{scheme}")
+        assert (look, sideways(page)) == (look, [])
+        photograph(page, f"extension/{name}-{look}")
     page.emulate_media(color_scheme="light")
 
 
@@ -219,7 +222,6 @@ def search_only(installed, options, round_) -> None:
     pictures(options, "options-search-only")
     options.set_viewport_size({"width": 360, "height": 800})
     assert options.evaluate("document.documentElement.scrollWidth") <= 360
-    pictures(options, "options-narrow")
     options.set_viewport_size({"width": 1000, "height": 800})
     assert recent(options) == "In the last 7 days: nothing."
 

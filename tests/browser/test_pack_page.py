@@ -8,6 +8,7 @@ import pytest
 
 from accessibility import serious_violations
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways, wear
+from lighthouse import low_scores, served
 from searchblend.cli.main import main
 from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack, PackEntry, PackInfo, PackUrl, encode_pack
@@ -100,3 +101,9 @@ def test_it_is_accessible_and_fits(chromium, page_file):
             photograph(page, f"pack-page/{look}", full_page=False)
             assert (look, sideways(page)) == (look, [])
             assert (look, serious_violations(page)) == (look, [])
+
+
+@pytest.mark.slow
+def test_lighthouse_scores_it(page_file, tmp_path):
+    with served(page_file.parent) as address:
+        assert low_scores(f"{address}/{page_file.name}", tmp_path) == []

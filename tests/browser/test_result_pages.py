@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 
 from accessibility import serious_violations
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways, wear
+from lighthouse import low_scores, served
 from made_once import made_once
 from made_releases import IMAGE, SCRIPT, graph_release, hybrid_release
 from searchblend.cli.main import main
@@ -47,6 +48,23 @@ def test_a_page_is_quiet_accessible_and_fits(chromium, pages, kind):
         assert page.evaluate("window.hacked") is None
         assert watched.errors == []
         assert watched.elsewhere() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_lighthouse_scores_a_page(pages, tmp_path, kind):
+    with served(pages[kind].parent) as address:
+        assert low_scores(f"{address}/index.html", tmp_path) == []
+
+
+@pytest.mark.slow
+def test_lighthouse_sees_what_is_wrong_with_a_page(tmp_path):
+    image = "<img src=x>"
+    (tmp_path / "index.html").write_text(f"<html><body><p style='color:#ccc'>pale</p>{image}<input></body></html>")
+    with served(tmp_path) as address:
+        low = low_scores(f"{address}/index.html", tmp_path)
+    assert [text.split()[0] for text in low] == ["accessibility", "best-practices"]
+    assert "image-alt" in low[0]
 
 
 def shown_rows(page: Page, table: str) -> list[str]:

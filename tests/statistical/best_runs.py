@@ -47,7 +47,7 @@ class Run:
     @property
     def expected_cells(self) -> np.ndarray:
         """among all who could have been drawn: what holds if all people search alike (ρ_b = 0)"""
-        return _everybody().cell_counts(self.release.head) / _PARTS
+        return _everyone().cell_counts(self.release.head) / _PARTS
 
     @property
     def true_queries(self) -> np.ndarray:
@@ -70,7 +70,7 @@ _PARTS = 10**15
 
 
 @cache
-def _everybody() -> CountGroup:
+def _everyone() -> CountGroup:
     counts = np.rint(_model().shares * _PARTS).astype(np.int64)
     return CountGroup(_model().universe, counts, _PARTS, np.random.Generator(np.random.PCG64(0)))
 

@@ -1,4 +1,4 @@
-"""A made-up log of searches as arrays: millions of searches of people who search alike, for comparing mechanisms.
+"""A synthetic log of searches as arrays: millions of searches of people who search alike, for comparing mechanisms.
 
 Queries follow Zipf's law with a given exponent; how much a user searches is lognormal with median 10 and 160 at the
 99th percentile, 20 on average, at least 1 and at most 2,000. Searches of one user are independent draws in order of
@@ -51,7 +51,7 @@ class NumberedQueries:
 
 
 def number_of(query: str) -> int:
-    """The number of a made-up query; −1 for any other."""
+    """The number of a synthetic query; −1 for any other."""
     digits = query.removeprefix(_PREFIX)
     return int(digits) - 1 if query.startswith(_PREFIX) and digits.isdecimal() else -1
 

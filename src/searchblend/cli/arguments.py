@@ -22,6 +22,9 @@ _NOT_KEYS: Final = ("--help", _CONFIG)
 RENAMED_DEST: Final = "renamed"
 """where the old spellings that were typed are kept: each with its new one"""
 
+_CALLED: Final = {"max_head_queries": "max_queries", "optin_fraction": "opt_in"}
+"""parameters in Python that options have another name for"""
+
 
 class Misuse(SystemExit):
     """Words that a command does not understand: one line of usage, and what is wrong."""
@@ -83,6 +86,18 @@ def add_command(commands: Commands, name: str, summary: str, examples: str | Non
     for flags, what in ((("-q", "--quiet"), "no notes and no progress"), (("-v", "--verbose"), "a line for each step")):
         parser.add_argument(*flags, action="store_true", default=argparse.SUPPRESS, help=f"{what} on stderr")
     return parser
+
+
+def flag_of(parser: argparse.ArgumentParser, parameter: str) -> str | None:
+    """The flag by which the command that was chosen takes a parameter of Python, if it takes it by a flag."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found = (flag_of(command, parameter) for command in action.choices.values())
+            if flag := next(filter(None, found), None):
+                return flag
+        elif action.dest == _CALLED.get(parameter, parameter) and action.option_strings:
+            return action.option_strings[-1]
+    return None
 
 
 def add_old_spelling(parser: argparse.ArgumentParser, old: str, new: str) -> None:

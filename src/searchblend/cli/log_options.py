@@ -66,8 +66,10 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 def _add_database(parser: argparse.ArgumentParser, memory: str) -> None:
     parser.add_argument("--strict", action="store_true", help="stop at the first malformed line")
-    parser.add_argument("--memory", default=memory, metavar="SIZE", help=f"of the database; the rest spills ({memory})")
-    parser.add_argument("--threads", type=positive_int, metavar="N", help="of the database (all cores)")
+    parser.add_argument(
+        "--memory", default=memory, metavar="SIZE", help=f"memory limit of the database; the rest is on disk ({memory})"
+    )
+    parser.add_argument("--threads", type=positive_int, metavar="N", help="threads of the database (all cores)")
     parser.add_argument("--temp-directory", type=Path, metavar="DIR", help="where the database spills")
 
 
@@ -79,7 +81,7 @@ def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE
         type=lambda text: _column_map(text, roles),
         default={},
         metavar="NAME=COLUMN,…",
-        help=f"the file's names of {', '.join(roles)}; without a header #1, #2, …",
+        help=f"columns of your file as {', '.join(roles)}; #1, #2, … without a header",
     )
     parser.add_argument(
         "--delimiter", type=_delimiter, metavar="C", help="what stands between fields (a comma; a tab in tsv), e.g. ;"
@@ -97,7 +99,7 @@ def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE
         help="a quoted CSV field may go on in the next line; the promise then rests on every line's quotes being well "
         "formed: one person's line can swallow others'",
     )
-    parser.add_argument("--encoding", default=UTF_8, help=f"of text: {', '.join(ENCODINGS)} ({UTF_8})")
+    parser.add_argument("--encoding", default=UTF_8, help=f"encoding of text: {', '.join(ENCODINGS)} ({UTF_8})")
 
 
 def read_options(options: argparse.Namespace, *, optin_column: str | None = None) -> ReadOptions:
@@ -171,7 +173,8 @@ def ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
             ("--window", options.window),
         ):
             if value is not None:
-                raise UsageError(f"{flag}: only with --ledger; without one nothing is debited and nothing kept")
+                hint = "; a number of users is --users" if value.isdigit() else ""
+                raise UsageError(f"{flag}: only with --ledger; without one nothing is debited and nothing kept{hint}")
         return None
     if not options.release_id:
         raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from searchblend.cli.arguments import RENAMED_DEST, Misuse
+from searchblend.cli.arguments import RENAMED_DEST, Misuse, flag_of
 from searchblend.cli.parser import build_parser, load_command
 from searchblend.cli.printing import json_text, speak, warn
-from searchblend.core.errors import RunError, SearchblendError, UsageError
+from searchblend.core.errors import InvalidParameter, RunError, SearchblendError, UsageError
 
 EXTRA_OF: Final = {
     "cryptography": "server",
@@ -53,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if lacking is None:
             raise
         return _print_error(words, lacking)
+    except InvalidParameter as error:
+        flag = flag_of(build_parser(words[0]), error.field)
+        return _print_error(words, f"{flag}: {error.expected}" if flag else str(error))
     except SearchblendError as error:
         return _print_error(words, str(error), exit_code=error.exit_code)
     except KeyboardInterrupt:

@@ -2,7 +2,7 @@
 
 ``unicodedata`` follows the interpreter (14.0 in Python 3.11, newer in later ones) and a browser follows its own
 library, so the question "is this assigned?" would have a different answer on a device and in the log reader.
-For code points that were assigned in 14.0 Unicode's stability policy fixes NFKC for ever; so everything else is
+For code points that were assigned in 14.0 Unicode's stability policy fixes NFKC forever; so everything else is
 refused, from this table.
 
 ``TABLE`` was written by ``vectors/make_unicode14.py`` under Python 3.11: the code points of category Cn

@@ -226,7 +226,7 @@ class Participant:
 
     def _send(self, turn: Turn, *, immediately: bool) -> Outcome:
         now = self.now()
-        # A clock that went back must not hold a report for ever: before it was made it is due.
+        # A clock that went back must not hold a report forever: before it was made it is due.
         if not immediately and turn.made_at <= now < turn.send_after:
             minutes = max(1, (turn.send_after - now) // 60)
             return Outcome("waiting", f"the report is made and will be sent in about {minutes} min", round=turn.round)

@@ -17,7 +17,7 @@ def draw(figure_of: Callable[[Any], Any], file: Where | None) -> Any:
     except ModuleNotFoundError as error:
         raise UsageError("plots need matplotlib: pip install 'searchblend[plots]'") from error
     if file is not None:
-        plots.check_suffix(Path(file))
+        plots.check_place(Path(file))
     figure = figure_of(plots)
     if file is not None:
         plots.save(figure, Path(file))

@@ -40,16 +40,17 @@ def new_figure(columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
     return figure, axes
 
 
-def check_suffix(path: Path) -> None:
+def check_place(path: Path) -> None:
     """Refuse a plot that could not be drawn, before the work is done."""
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}")
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: expected a file name that ends in {' or '.join(SUFFIXES)}")
 
 
 def save(figure: Figure, path: Path) -> None:
-    check_suffix(path)
+    check_place(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -31,6 +31,8 @@ CLICK_GRAPH_TITLE: Final = "A query click graph"
 _DRAWN: Final = 20
 _FINE: Final = 0.0005
 """below this share two decimals of a percentage are not enough"""
+_NOTHING: Final = 5e-9
+"""below this share a sum's rounding is left"""
 _COUNTS: Final = (TableColumn("count", True), TableColumn("95 % interval", True), TableColumn("estimate", True))
 
 
@@ -157,7 +159,9 @@ def _share(value: float | None) -> Cell:
 
 def percent(value: float) -> str:
     """A share for people: two decimals, or two digits that count where those are zero."""
-    if value == 0 or abs(value) >= _FINE:
+    if abs(value) < _NOTHING:
+        return "0.00 %"
+    if abs(value) >= _FINE:
         return f"{100 * value:.2f} %"
     return f"{float(f'{100 * value:.2g}'):f}".rstrip("0") + " %"
 

@@ -56,7 +56,7 @@ class Session(contextlib.AbstractContextManager["Session"]):
         self._is_open, self._used = False, set[str]()
 
     def __enter__(self) -> Session:
-        Ledger(self._path).close()  # one that cannot be used is found out before a log is read
+        Ledger(self._path).close()  # one that cannot be used is refused before a log is read
         self._is_open = True
         return self
 

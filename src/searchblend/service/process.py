@@ -34,7 +34,7 @@ class Stop(Protocol):
 
 class SignalStop:
     """Set by a signal's handler. An Event has a lock, which the thread that is interrupted may be holding: setting it
-    from a handler then waits for ever. So there is none here, and who waits looks again and again."""
+    from a handler then waits forever. So there is none here, and who waits looks again and again."""
 
     def __init__(self) -> None:
         self._is_set = False

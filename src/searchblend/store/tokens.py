@@ -15,6 +15,8 @@ from searchblend.store.errors import StoreError
 ROLES: Final = ("viewer", "operator", "reviewer", "auditor")
 OS_USER: Final = "os:"
 """how the audit log names whoever used a command without a token: by the account on that machine"""
+SIGNED_IN: Final = "signed in"
+"""what the audit log says of an opened session"""
 _ACTORS: Final = ("clock", "curator", "estimator", "publisher", "schedule", "unknown", "worker")
 _TOKEN_PREFIX: Final = "sba_"  # noqa: S105  # what tokens look like, not one of them
 _CODE_PREFIX: Final = "sbe_"
@@ -26,6 +28,16 @@ class Admin:
 
     name: str
     role: str
+
+
+@dataclass(frozen=True)
+class AdminToken:
+    """What is kept of a token beside its hash."""
+
+    name: str
+    role: str
+    created: int
+    revoked: bool
 
 
 class Tokens:
@@ -70,9 +82,9 @@ class Tokens:
         )
         return Admin(*rows[0]) if rows else None
 
-    def admins(self) -> list[tuple[str, str, bool]]:
-        rows = self._database.execute("SELECT name, role, revoked FROM admin_tokens ORDER BY name")
-        return [(name, role, bool(revoked)) for name, role, revoked in rows]
+    def admins(self) -> list[AdminToken]:
+        rows = self._database.execute("SELECT name, role, created, revoked FROM admin_tokens ORDER BY name")
+        return [AdminToken(name, role, created, bool(revoked)) for name, role, created, revoked in rows]
 
     def enrol(self, task: str, n: int, *, actor: str, now: int) -> list[str]:
         """New enrolment codes of a task, shown once."""
@@ -117,7 +129,7 @@ class ConsoleSessions:
                 "INSERT INTO sessions (session_hash, token_hash, expires) VALUES (?, ?, ?)",
                 (_hash(secret), _hash(token), now + seconds),
             )
-            self._audit.append(admin.name, "signed in", now, {"role": admin.role})
+            self._audit.append(admin.name, SIGNED_IN, now, {"role": admin.role})
         return secret, admin
 
     def admin(self, secret: str, now: int) -> Admin | None:

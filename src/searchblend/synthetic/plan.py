@@ -240,7 +240,7 @@ def runs_of_fractions() -> int:
 
 
 def influence(release: BlenderRelease) -> dict[str, float | None]:
-    """How far one made-up report can move what the clients' reports say: of a query and of a cell.
+    """How far one fabricated report can move what the clients' reports say: of a query and of a cell.
 
     A round states the bound for the published blend, which depends on what was reported (``best/influence.py``).
     """

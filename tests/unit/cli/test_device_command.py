@@ -46,7 +46,7 @@ def test_no_device_here(typed):
         (("--server", "https://lists.example", "--task", TASK, "--key", "04"), "key: expected"),
         (
             ("--server", "https://lists.example", "--task", TASK, "--key", KEY, "--curator-key", "04"),
-            "curator_key: exp",
+            "--curator-key: exp",
         ),
         (("--server", "https://lists.example", "--task", TASK, "--key", KEY, "--code", "\udcff"), "code: expected"),
         (("--server", "https://\udcff.example", "--task", TASK, "--key", KEY), "server: expected"),

@@ -154,7 +154,7 @@ def test_nobody_names_what_they_avoid():
 def test_every_set_is_complete():
     generator = np.random.default_rng(2)
     avoiding = np.array([300, 20, 0, 7, 100])
-    chosen = uniform_sets(avoiding, 3, generator, anybody=50)
+    chosen = uniform_sets(avoiding, 3, generator, anyone=50)
     assert chosen.sum() == 3 * (avoiding.sum() + 50)
 
 

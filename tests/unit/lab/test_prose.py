@@ -39,11 +39,11 @@ def test_every_template_gets_the_values_that_it_names():
 def test_line_breaks_are_blanks_and_numbers_are_formatted_as_python_does():
     failed = [("it falls", "3 of 4", "too few runs"), ("it rises", "1 of 2", "")]
     assert prose("claims", verdicts=[1, 2, 3], failed=failed, fitted=[]) == (
-        "1 of 3 claims hold for method paper on the made-up logs. Does not hold: “it falls” (3 of 4); too few runs. "
+        "1 of 3 claims hold for method paper on the synthetic logs. Does not hold: “it falls” (3 of 4); too few runs. "
         "Does not hold: “it rises” (1 of 2)."
     )
     assert prose("claims", verdicts=[1], failed=[], fitted=["it fits"]) == (
-        "1 of 1 claims hold for method paper on the made-up logs, 1 of them because a parameter of the synthetic users "
+        "1 of 1 claims hold for method paper on the synthetic logs, 1 of them because a parameter of the synthetic users "
         "was fitted to it."
     )
     assert " in 12.5 % of these honest runs." in prose("groups", sentences=[], covered=[0.9], alarms=[0.25, 0.0])

@@ -125,6 +125,14 @@ def test_tables_of_a_graph_page_show_the_released_numbers(graph):
     assert len(clicks) - 1 == len(released.clicks)
 
 
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0, "0.00 %"), (1e-17, "0.00 %"), (-1e-17, "0.00 %"), (2e-7, "0.00002 %"), (0.00012, "0.012 %"), (0.5, "50.00 %")],
+)
+def test_a_share_has_digits_that_count(share: float, words: str):
+    assert percent(share) == words
+
+
 def test_the_statement_names_the_page_and_verify_accepts_it(graph, hybrid):
     for folder in (graph, hybrid):
         statement = json.loads((folder / "statement.json").read_text())

@@ -32,6 +32,7 @@ from searchblend.service.console.sign_in import (
     console_table,
 )
 from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
+from searchblend.service.console.users_page import read_users
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.console.words import percent
 from searchblend.service.task_settings import TaskSettings
@@ -74,6 +75,7 @@ ALLOWED = {
     "GET /console/budget": ALL_ROLES,
     "GET /console/planner": ALL_ROLES,
     "GET /console/refusals": ALL_ROLES,
+    "GET /console/users": {"operator", "auditor"},
     "GET /console/audit": {"auditor"},
     "GET /console/audit/{name}": {"auditor"},
     "POST /console/sign-out": ALL_ROLES,
@@ -569,6 +571,27 @@ def test_the_audit_log_is_read_checked_and_taken_away(fresh):
     fresh.parts.store.database.execute("DROP TRIGGER audit_no_update")
     fresh.parts.store.database.execute("UPDATE audit SET body = replace(body, 'tried', 'did')")
     assert "The log is not what was written" in auditor.get("/console/audit").text
+
+
+def test_users_are_listed_with_their_last_actions(fresh):
+    """Also those who are not allowed any more, and accounts of the machine; never a token or its hash."""
+    store, clock, auditor = fresh.parts.store, fresh.parts.clock, Person(fresh, "auditor")
+    first = clock.now()
+    token = store.tokens.add_admin("eve", "reviewer", actor="os:root", now=first)
+    clock.time += 3600
+    store.tokens.revoke_admin("eve", actor="os:root", now=clock.now())
+    store.audit.append(auditor.role, "looked", clock.now(), {})
+    users = {user.name: user for user in read_users(store)}
+    assert list(users)[-1] == "eve"
+    assert (users["eve"].created, users["eve"].revoked, users["eve"].acted) == (first, True, None)
+    assert (users["os:root"].created, users["os:root"].acted) == (None, clock.now())
+    mine = users["auditor"]
+    assert (mine.signed_in, mine.acted) == (first, clock.now())
+    page = auditor.get("/console/users").text
+    assert page.count("<tr") == len(users) + 1
+    assert "revoked</td>" in page
+    assert token not in page
+    assert hashlib.sha256(token.encode()).hexdigest() not in page
 
 
 def test_empty_states_and_unknown_things(fresh):

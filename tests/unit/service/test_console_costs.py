@@ -54,6 +54,7 @@ PAGES = {
     "blocklist": ("reviewer", "/console/blocklist"),
     "new task": ("operator", "/console/new-task"),
     "planner": ("viewer", "/console/planner"),
+    "users": ("operator", "/console/users"),
 }
 
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=["spark", "javascript", "service", "device"],
-        help="leave a program out; repeatable. A program that is not here and not left out fails the audit",
+        help="leave a program out; repeatable. One that is missing here and not left out fails the audit",
     )
     parser.add_argument("--workers", type=positive_int, default=2, metavar="W", help="processes (2)")
     parser.add_argument("--list", action="store_true", help="name the checks and the planted faults; run nothing")

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder for plots, data and pages; an interrupted evaluation goes on",
     )
     people = parser.add_mutually_exclusive_group()
-    people.add_argument("--profile", choices=["aol", "yandex"], help="these made-up people in every experiment")
+    people.add_argument("--profile", choices=["aol", "yandex"], help="these synthetic people in every experiment")
     people.add_argument("--log", metavar="LOG", help="the people of this log; what is written is NOT PRIVATE")
     people.add_argument("--logs", nargs="+", metavar="FILE", help="the logs that real compares on; NOT PRIVATE, too")
     parser.add_argument(

@@ -84,7 +84,7 @@ def stability_histogram(effort: Effort) -> list[Finding]:
 
 
 def many_records(effort: Effort) -> list[Finding]:
-    """Method ``best`` over many records: users whose two queries nobody else has; how many have one named."""
+    """Method ``best`` over many records: users whose two queries no one else has; how many have one named."""
     n, claim = effort.draws // 10, Claim.of(LOOSE, REPLACE_ONE)
     params = BlenderParams(LOOSE, max_head_queries=10**6, records_per_optin=2)
     design = many_records_design(LOOSE, 2, has_urls=False)
@@ -102,7 +102,7 @@ def alone(decay: float, threshold: int, weight: int) -> float:
 
 
 def click_graph(algorithm: str, effort: Effort) -> list[Finding]:
-    """Select-Queries: users whose two queries nobody else has; how many of them have one published."""
+    """Select-Queries: users whose two queries no one else has; how many of them have one published."""
     budget = Budget(1.5, 0.05)
     params = ClickGraphParams(budget, algorithm=algorithm, max_queries_per_user=2, allow_large_delta=True)
     design, n = ClickGraphDesign.of(params), effort.draws // 10
@@ -115,13 +115,13 @@ def click_graph(algorithm: str, effort: Effort) -> list[Finding]:
 
 
 def _named_in(step: StepDesign) -> float:
-    """P(a query of a user with two queries is published), nobody else having it."""
+    """P(a query of a user with two queries is published), no one else having it."""
     weight = 1 if step.units == 1 else math.isqrt(step.units**2 // 2)
     return step.noise.at_least((step.threshold or 0) - weight)
 
 
 def edges(effort: Effort) -> list[Finding]:
-    """Private clicks and typed reformulations that one user alone has, on queries that everybody has."""
+    """Private clicks and typed reformulations that one user alone has, on queries that everyone has."""
     findings = []
     n = effort.draws // 20
     for algorithm in ("gaussian", "kkmn2009"):
@@ -150,7 +150,7 @@ def edges(effort: Effort) -> list[Finding]:
 
 
 def _clickers(n: int) -> Sequence[Sequence[Search]]:
-    return [[Search("everybody", 0.0, (f"own {i}",))] for i in range(n)]
+    return [[Search("everyone", 0.0, (f"own {i}",))] for i in range(n)]
 
 
 def _typed_pairs(algorithm: str, params: ClickGraphParams, n: int, effort: Effort) -> Finding:

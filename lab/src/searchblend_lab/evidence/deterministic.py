@@ -1,6 +1,6 @@
 """The control: a release that only drops rare queries is not private ([KKMN09] §6), and this audit says so.
 
-Publishing a query iff at least T people searched it protects nobody who is the T-th. The same code, the same attack and
+Publishing a query iff at least T people searched it protects no one who is the T-th. The same code, the same attack and
 the same bound as for the real release must refute any ε up to the resolution of the samples.
 """
 

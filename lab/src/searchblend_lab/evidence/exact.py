@@ -247,7 +247,7 @@ def _names(budget: Budget) -> Finding:
 
 
 def _named(n: int, m: int, tail: Callable[[int], float], threshold: int) -> Floats:
-    """The law of (is the first named, is the second); what nobody has is never named."""
+    """The law of (is the first named, is the second); what no one has is never named."""
     p, q = (tail(threshold - count) if count else 0.0 for count in (n, m))
     return np.outer([p, 1 - p], [q, 1 - q])
 

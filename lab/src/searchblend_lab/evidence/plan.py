@@ -80,7 +80,7 @@ CANNOT_SEE: Final = (
     "is proved is in proofs/; what is enumerated exactly is marked so.",
     "δ of 1e-5 and less is out of reach of samples. Thresholds are tested at loose δ, where the code is the same, and "
     "enumerated exactly at the small ones.",
-    "Neighbours and events that nobody thought of: pairs are the worst ones that the proofs name, events are chosen "
+    "Neighbours and events that no one thought of: pairs are the worst ones that the proofs name, events are chosen "
     "from what a release says of them.",
     "Losses of many releases together. Composition is computed (proofs/composition.md), not sampled here.",
     "Side channels: time, memory, sizes of files and caches, network traffic, who takes part and when.",

@@ -80,7 +80,7 @@ def _person() -> Person:
 
 
 def _busy_person() -> Person:
-    """Somebody with searches, clicks and reformulations for every policy to count."""
+    """Someone with searches, clicks and reformulations for every policy to count."""
     return [Search("a", 0.0, ("u", "v")), Search("b", 60.0, ("u",)), Search("c", 120.0, ("v",)), *_person()]
 
 
@@ -139,7 +139,7 @@ def _shares(group: UserGroup, head: HeadList) -> Counts:
 
 
 def _zeros() -> Tape:
-    """The same choices for everybody but the changed user, who comes last."""
+    """The same choices for everyone but the changed user, who comes last."""
     return Tape(bytes(1 << 16))
 
 

@@ -1,4 +1,4 @@
-"""The collection service as it is shipped: a server process on SQLite, spoken to over HTTP like anybody would.
+"""The collection service as it is shipped: a server process on SQLite, spoken to over HTTP like anyone would.
 
 Several rounds are played with people of whom it is known what they searched. How often the head list names what one
 person alone has, and what just enough people have, must be what the curator's noise says. In the last round devices
@@ -45,7 +45,7 @@ BUDGET: Final = Budget(2.0, 0.05)
 _SECONDS: Final = 240.0
 _THREADS: Final = 4
 _ALONE: Final = 400
-"""people of a round whose query nobody else has"""
+"""people of a round whose query no one else has"""
 _COMMON: Final = 15
 """queries of a round that as many people have as the threshold asks for"""
 _CLIENTS: Final = 120

@@ -63,7 +63,7 @@ def boundary(effort: Effort) -> list[Finding]:
 
 
 def sensitivity(effort: Effort) -> list[Finding]:
-    """All rows of one user are replaced; the same key draws for everybody else."""
+    """All rows of one user are replaced; the same key draws for everyone else."""
     bound = Bound(1, 2)
     with tempfile.TemporaryDirectory(prefix="searchblend-audit-") as folder:
         for _ in range(min(effort.runs // 20 + 8, _TABLES)):

@@ -1,4 +1,4 @@
-"""What an evaluation can run: method ``paper``, method ``best``, or somebody's own, by its import path.
+"""What an evaluation can run: method ``paper``, method ``best``, or someone's own, by its import path.
 
 An algorithm is any object with a ``name`` and a ``run``. To exchange one step of the printed algorithm and keep the
 others, derive from ``PrintedSteps`` and override that step (docs/how-to/evaluate-your-own.md).

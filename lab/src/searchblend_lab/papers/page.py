@@ -18,7 +18,7 @@ from searchblend_lab.papers.registry import EXPERIMENTS
 
 INDEX: Final = "index.md"
 INTRODUCTION: Final = (
-    "How searchblend does against the papers and against itself, on made-up people with the published shape of the AOL "
+    "How searchblend does against the papers and against itself, on synthetic users in the published shape of the AOL "
     "and Yandex logs. Method `paper` is the algorithm as printed, `best` the default of `searchblend run`. Lines and "
     "numbers are means over runs, bands the middle 80 % of them. A row *agrees* when method `paper` gives what the "
     "paper says, and of a number also when the other method would not pass as well; it *differs* with the reason, if "

@@ -256,7 +256,7 @@ def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) ->
 
 
 def own_table(algorithm: str, curves: Curves) -> Table:
-    """Somebody's own algorithm beside ours: means over all points that all three reached."""
+    """Someone's own algorithm beside ours: means over all points that all three reached."""
     rows = []
     for (number, curve), _ in curves.all.items():
         if curve.method != algorithm:

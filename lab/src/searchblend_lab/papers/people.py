@@ -1,4 +1,4 @@
-"""Whose searches an experiment is about: a profile's made-up people, or those of a log."""
+"""Whose searches an experiment is about: a profile's synthetic people, or those of a log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def generator(*parts: object) -> np.random.Generator:
 
 
 class People(Protocol):
-    """Everybody of whom an experiment draws opt-in users and clients, and the paper's settings for them."""
+    """Everyone of whom an experiment draws opt-in users and clients, and the paper's settings for them."""
 
     @property
     def name(self) -> str: ...
@@ -50,14 +50,14 @@ class People(Protocol):
         """Head sizes, largest last: the default M ([BLJ] Fig. 11 and 13)."""
         ...
 
-    def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
+    def everyone(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
         """The people of one run, one record each."""
         ...
 
 
 @dataclass(frozen=True)
 class ProfilePeople:
-    """Made-up people, drawn anew for every run."""
+    """Synthetic people, drawn anew for every run."""
 
     profile: Profile
     label: str
@@ -81,7 +81,7 @@ class ProfilePeople:
     def optin(self) -> float:
         return self.profile.optin_fraction
 
-    def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
+    def everyone(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
         n = n_users or self.n_users
         return _model(self.profile, self.ranks).draw(n, generator(seed, self.name, n, run))
 
@@ -185,7 +185,7 @@ class LogPeople:
         numbers = np.repeat(np.arange(len(self._counts), dtype=np.int64), self._counts)
         return Rows(self._records, numbers, np.ones(len(numbers), dtype=np.int64))
 
-    def everybody(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
+    def everyone(self, seed: int, run: int, n_users: int | None = None) -> CountGroup:
         if n_users is None or n_users == self.n_users:
             return CountGroup(self._universe, self._counts, self.n_users, generator(seed, self.name, run))
         return RecordModel(self._universe, self._counts / self.n_users).draw(

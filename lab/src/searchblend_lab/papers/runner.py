@@ -93,7 +93,7 @@ def compute_chunk(cells: list[Cell], seed: int) -> list[tuple[Cell, dict[str, An
 
 
 def code_of(cell: Cell) -> str:
-    """The source of somebody's own algorithm: a changed one is computed anew."""
+    """The source of someone's own algorithm: a changed one is computed anew."""
     method = dict(cell.settings).get("method")
     if not isinstance(method, str) or method in METHODS:
         return ""

@@ -29,7 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head-list", type=Path, required=True, metavar="FILE", help="the round's head-list message")
     parser.add_argument("--task", type=task_id, required=True, metavar="ID", help="32 hexadecimal digits")
     parser.add_argument("--round", type=positive_int, required=True, metavar="N", help="the round's number")
-    parser.add_argument("--engine", choices=["local", "spark"], default="local", help="here, or on a cluster (local)")
+    parser.add_argument(
+        "--engine",
+        choices=["local", "spark"],
+        default="local",
+        help="local: on this machine; spark: on a cluster (local)",
+    )
     parser.add_argument("--master", metavar="URL", help="the Spark master, with --engine spark")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the counts as JSON")
     parser.add_argument("--json", action="store_true", help="print the counts as one JSON document")

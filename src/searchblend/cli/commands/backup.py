@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = add_actions(parser)
     for name, what in (("write", "copy into a new file"), ("restore", "read a copy into a new database")):
         action = add_command(actions, name, what, EXAMPLES)
-        action.add_argument("file", type=Path, metavar="FILE", help="the backup")
+        action.add_argument("file", type=Path, metavar="FILE", help="the file of the backup")
         add_place(action)
 
 

@@ -92,8 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     sync.add_argument("--now", action="store_true", help="send without the random delay")
     search = _action(actions, "search", "answers from the local pack, without a network", SEARCH_EXAMPLES)
-    search.add_argument("query", metavar="QUERY", help="what to look for")
-    search.add_argument("--limit", type=positive_int, default=10, metavar="N", help="how many answers (10)")
+    search.add_argument("query", metavar="QUERY", help="the words to look for")
+    search.add_argument("--limit", type=positive_int, default=10, metavar="N", help="answers at the most (10)")
     for name, what in _PLAIN.items():
         _action(actions, name, what, _EXAMPLES_OF_OTHERS.format(action=name))
 

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_cut(suggest)
     _add_limit(suggest)
     spell = _action(actions, "spell", "spelling corrections that people made themselves", SPELL_EXAMPLES)
-    spell.add_argument("query", metavar="QUERY", nargs="?", help="of this query alone (of all)")
+    spell.add_argument("query", metavar="QUERY", nargs="?", help="one released query (all of them)")
     add_file_output(spell, "all corrections as CSV, or TSV if it ends in .tsv")
     _add_study(actions)
     synthesize = _action(actions, "synthesize", "a synthetic log drawn from the release alone", SYNTHESIZE_EXAMPLES)
@@ -87,9 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_keywords(actions: Commands) -> None:
     parser = _action(actions, "keywords", "queries that lead to seed URLs, by a random walk", KEYWORDS_EXAMPLES)
     parser.add_argument("--seed-domain", action="append", default=[], metavar="HOST", help="all URLs of this host")
-    parser.add_argument("--seed-url", action="append", default=[], metavar="URL", help="this URL")
+    parser.add_argument(
+        "--seed-url", action="append", default=[], metavar="URL", help="a URL to start from; repeatable"
+    )
     parser.add_argument("--seeds", type=Path, metavar="FILE", help="CSV with lines of class,url-or-domain")
-    parser.add_argument("--threshold", type=share, default=0.7, metavar="P", help="least relevance (0.7)")
+    parser.add_argument("--threshold", type=share, default=0.7, metavar="P", help="lowest relevance of a keyword (0.7)")
     parser.add_argument(
         "--alpha", type=share, default=0.001, metavar="A", help="chance of being lost at a step (0.001)"
     )
@@ -110,7 +112,7 @@ def _add_similar(actions: Commands) -> None:
     parser.add_argument(
         "--idf", action="store_true", help="weight of URLs by how few queries lead to them (--by clicks)"
     )
-    parser.add_argument("--steps", type=positive_int, default=11, metavar="T", help="of the walk (11)")
+    parser.add_argument("--steps", type=positive_int, default=11, metavar="T", help="steps of the walk (11)")
     parser.add_argument("--stay", type=_stay, default=0.9, metavar="S", help="chance of not moving in a step (0.9)")
     parser.add_argument("--urls", action="store_true", help="rank URLs instead of queries (walks only)")
     _add_cut(parser)
@@ -139,7 +141,7 @@ def _add_cut(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=positive_int, default=10, metavar="N", help="how many (10)")
+    parser.add_argument("--limit", type=positive_int, default=10, metavar="N", help="rows at the most (10)")
 
 
 def _cut(text: str) -> float:

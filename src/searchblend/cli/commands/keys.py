@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         action = add_command(actions, name, what, EXAMPLES)
         if name == "remove":
-            action.add_argument("key_id", metavar="ID", help="16 hexadecimal digits")
+            action.add_argument("key_id", metavar="ID", help="the key's id: 16 hexadecimal digits")
         if name in ("token", "revoke"):
             action.add_argument("name", metavar="NAME", help="whose token")
         if name == "token":
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "token_role",
                 choices=["viewer", "operator", "reviewer", "auditor"],
                 metavar="ROLE",
-                help="what it may do",
+                help="what its holder may do",
             )
         add_place(action)
         action.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys")
@@ -93,7 +93,7 @@ def _act(options: argparse.Namespace) -> Any:
             "signing_keys": [_public(key) for key in keys.all()],
             "curator_keys": [_public(curator)] if curator is not None else [],
             "admin_tokens": [
-                {"name": name, "role": role, "revoked": revoked} for name, role, revoked in store.tokens.admins()
+                {"name": admin.name, "role": admin.role, "revoked": admin.revoked} for admin in store.tokens.admins()
             ],
         }
 

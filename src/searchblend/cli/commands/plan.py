@@ -61,9 +61,9 @@ def run(options: argparse.Namespace) -> None:
     from searchblend.synthetic.population import MEDIAN_SEARCHES
 
     if options.plot:
-        from searchblend.pages.plots import check_suffix
+        from searchblend.pages.plots import check_place
 
-        check_suffix(options.plot)
+        check_place(options.plot)
     people = _people(options.profile)
     params = BlenderParams(
         Budget(options.epsilon, options.delta),

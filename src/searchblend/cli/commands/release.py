@@ -118,14 +118,20 @@ def _add_plan(actions: Commands) -> None:
 
 def _add_parameters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--algorithm", choices=ALGORITHMS, default="gaussian", help="how queries are chosen (gaussian)")
-    parser.add_argument("--accounting", choices=["paper", "exact"], help="of kkmn2009: Theorem 1 (paper), or exact")
+    parser.add_argument(
+        "--accounting", choices=["paper", "exact"], help="privacy account of kkmn2009: Theorem 1 (paper), or exact"
+    )
     parser.add_argument("--epsilon", type=float, default=2.0, metavar="E", help="ε of the whole release (2)")
     parser.add_argument("--delta", type=float, metavar="D", help="δ (1e-6, or a tenth of 1/users if that is less)")
     parser.add_argument("--users", type=positive_int, metavar="N", help="users the log stands for, as you know it")
     parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
-    parser.add_argument("--max-queries-per-user", type=int, default=20, metavar="D", help="d (20)")
-    parser.add_argument("--max-clicks-per-user", type=int, default=20, metavar="D", help="d_c (20)")
-    parser.add_argument("--max-reformulations-per-user", type=int, default=20, metavar="D", help="d_r (20)")
+    parser.add_argument(
+        "--max-queries-per-user", type=int, default=20, metavar="D", help="different queries counted per user (20)"
+    )
+    parser.add_argument("--max-clicks-per-user", type=int, default=20, metavar="D", help="clicks counted per user (20)")
+    parser.add_argument(
+        "--max-reformulations-per-user", type=int, default=20, metavar="D", help="reformulations counted per user (20)"
+    )
     parser.add_argument("--count-unit", choices=["users", "impressions"], help="what is counted (the algorithm's)")
     parser.add_argument("--query-noise", choices=["fresh", "reuse"], help="noise of the counts (the algorithm's)")
     parser.add_argument(

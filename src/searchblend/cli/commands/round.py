@@ -48,16 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = add_actions(parser)
     for name, action in _actions().items():
         command = add_command(commands, name, action.help, EXAMPLES)
-        command.add_argument("task", metavar="TASK", help="its name or id")
+        command.add_argument("task", metavar="TASK", help="name or id of the task")
         if action.on == "round":
-            command.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
+            command.add_argument("round", type=positive_int, metavar="ROUND", help="number of the round")
         add_place(command)
         add_token_file(command)
         _add_needs(command, action.needs)
     for name, what in _READS.items():
         command = add_command(commands, name, what, EXAMPLES)
-        command.add_argument("task", metavar="TASK", help="its name or id")
-        command.add_argument("round", type=positive_int, metavar="ROUND", help="its number")
+        command.add_argument("task", metavar="TASK", help="name or id of the task")
+        command.add_argument("round", type=positive_int, metavar="ROUND", help="number of the round")
         add_place(command)
         if name == "candidate":
             add_token_file(command)
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_needs(command: argparse.ArgumentParser, needs: type) -> None:
     if needs is Extension:
-        command.add_argument("hours", type=positive_int, metavar="HOURS", help="how many more")
+        command.add_argument("hours", type=positive_int, metavar="HOURS", help="hours to add")
     if needs is CountsFile:
         command.add_argument("file", type=Path, metavar="FILE", help="what aggregate wrote")
     if needs is Rejection:
@@ -74,7 +74,11 @@ def _add_needs(command: argparse.ArgumentParser, needs: type) -> None:
         )
     if needs is Review:
         command.add_argument(
-            "--remove", action="append", default=[], metavar="QUERY[/URL]:REASON", help="by position; repeatable"
+            "--remove",
+            action="append",
+            default=[],
+            metavar="QUERY[/URL]:REASON",
+            help="a query or result to remove, by position; repeatable",
         )
         command.add_argument(
             "--keep", action="append", default=[], metavar="QUERY[/URL]", help="a filter's hit to keep; repeatable"

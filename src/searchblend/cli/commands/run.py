@@ -120,6 +120,7 @@ def run(options: argparse.Namespace) -> None:
         records_per_client=options.records_per_client,
         records_per_optin=options.records_per_optin,
     )
+    ledger = ledger_entry(options)
     if options.dry_run:
         show_dry_run(params, options)
         return
@@ -137,7 +138,7 @@ def run(options: argparse.Namespace) -> None:
         output=options.output,
         html=options.html,
         replace=options.force,
-        ledger=ledger_entry(options),
+        ledger=ledger,
         allow_large_delta=options.allow_large_delta,
         created=now(),
     )

@@ -46,7 +46,9 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--role", metavar="ROLE", help="all, collector, intake, curator, publisher or admin (all)")
+    parser.add_argument(
+        "--role", metavar="ROLE", help="part of the service: all, collector, intake, curator, publisher or admin (all)"
+    )
     add_place(parser)
     parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
     parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
@@ -55,18 +57,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--public-address", metavar="URL", help="where devices reach the service, for enrolments")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags and environment go first")
     parser.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
-    parser.add_argument("--port", metavar="PORT", help="0 for any that is free (8470)")
+    parser.add_argument("--port", metavar="PORT", help="port to listen on; 0 for any that is free (8470)")
     parser.add_argument("--health-host", metavar="HOST", help="where health and metrics are answered (127.0.0.1)")
-    parser.add_argument("--health-port", metavar="PORT", help="their port (1000 more than --port)")
-    parser.add_argument("--tls-certificate", metavar="FILE", help="PEM; without it put a proxy in front")
-    parser.add_argument("--tls-key", metavar="FILE", help="PEM")
+    parser.add_argument("--health-port", metavar="PORT", help="port of health and metrics (1000 more than --port)")
+    parser.add_argument(
+        "--tls-certificate", metavar="FILE", help="certificate chain in PEM; without it put a proxy in front"
+    )
+    parser.add_argument("--tls-key", metavar="FILE", help="its private key in PEM")
     parser.add_argument("--token-key", metavar="FILE", help="an issuer's public key: each report then needs a token")
     parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
-    parser.add_argument("--reports-per-second", metavar="N", help="beyond it 429; 0 for no limit (0)")
-    parser.add_argument("--connections", metavar="N", help="open at once; beyond it the longest silent goes (4000)")
-    parser.add_argument("--database-seconds", metavar="S", help="for the database to answer a request (15)")
-    parser.add_argument("--peer-seconds", metavar="S", help="for a peer to send, to go on, or to read (30)")
-    parser.add_argument("--stop-seconds", metavar="S", help="to end after SIGTERM, whatever the database does (30)")
+    parser.add_argument(
+        "--reports-per-second", metavar="N", help="reports taken a second; more are answered 429; 0 for no limit (0)"
+    )
+    parser.add_argument(
+        "--connections", metavar="N", help="connections open at once; one more ends the longest silent one (4000)"
+    )
+    parser.add_argument("--database-seconds", metavar="S", help="seconds for the database to answer a request (15)")
+    parser.add_argument("--peer-seconds", metavar="S", help="seconds for a peer to send, to go on, or to read (30)")
+    parser.add_argument(
+        "--stop-seconds", metavar="S", help="seconds to end after SIGTERM, whatever the database does (30)"
+    )
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
     parser.add_argument("--manifest-seconds", metavar="S", help="how long caches may keep a manifest (60)")
     parser.add_argument("--poll-seconds", metavar="S", help="how often workers look for work (1)")

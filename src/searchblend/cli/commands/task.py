@@ -41,18 +41,18 @@ def _actions() -> dict[str, Action[Any, Any]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = add_actions(parser)
     create = add_command(commands, "create", "make a task", EXAMPLES)
-    create.add_argument("task", metavar="TASK", help="its name")
+    create.add_argument("task", metavar="TASK", help="name of the task")
     create.add_argument("--settings", type=Path, metavar="FILE", help="settings as a JSON object")
-    create.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting")
+    create.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="one setting; repeatable")
     listing = add_command(commands, "list", "all tasks", EXAMPLES)
     show = add_command(commands, "show", "one task with its settings", EXAMPLES)
-    show.add_argument("task", metavar="TASK", help="its name or id")
+    show.add_argument("task", metavar="TASK", help="name or id of the task")
     changes = [create]
     for name, action in _actions().items():
         changes.append(add_command(commands, name, action.help, EXAMPLES))
-        changes[-1].add_argument("task", metavar="TASK", help="its name or id")
+        changes[-1].add_argument("task", metavar="TASK", help="name or id of the task")
         if action.needs is NewCodes:
-            changes[-1].add_argument("count", type=positive_int, metavar="N", help="how many codes")
+            changes[-1].add_argument("count", type=positive_int, metavar="N", help="number of codes")
     cap = add_command(commands, "cap", "put a cap on the budget of all users", EXAMPLES)
     add_cap(cap)
     ledger = add_command(commands, "ledger", "what was released about whom, and what it cost", EXAMPLES)

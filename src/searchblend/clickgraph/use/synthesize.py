@@ -25,7 +25,7 @@ NOTHING: Final = -1
 LONGEST_SESSION: Final = 100
 SEARCHES_PER_USER: Final = 10
 WHAT_IT_IS_NOT: Final = (
-    "made up: no line is anybody's search; lines were drawn from released counts alone",
+    "synthetic: no line is a person's search; lines were drawn from released counts alone",
     "no times: sessions have an order, but neither hours nor days",
     "users are numbers given to sessions at random: no one has interests, habits or a history",
     "at most one click follows a search, and depends on its query alone",

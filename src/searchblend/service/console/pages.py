@@ -24,6 +24,7 @@ from searchblend.service.console import (
     search_page,
     task_page,
     trends_page,
+    users_page,
 )
 from searchblend.service.console.render import HEADERS
 from searchblend.service.console.visit import (
@@ -158,6 +159,7 @@ class Pages:
             ConsoleRoute("GET", "/console/budget", ROLES, self.budget),
             ConsoleRoute("GET", "/console/planner", ROLES, self.planner),
             ConsoleRoute("GET", "/console/refusals", ROLES, self.refusals),
+            ConsoleRoute("GET", "/console/users", (*OPERATOR, *AUDITOR), self.users),
             ConsoleRoute("GET", "/console/audit", AUDITOR, self.audit),
             ConsoleRoute("GET", "/console/audit/{name}", AUDITOR, self.audit_file),
         ]
@@ -252,6 +254,9 @@ class Pages:
 
     async def refusals(self, visit: Visit) -> Response:
         return console_page(visit, "refusals.html", view=await self._read(read_refusals))
+
+    async def users(self, visit: Visit) -> Response:
+        return console_page(visit, "users.html", users=await self._read(users_page.read_users))
 
     async def audit(self, visit: Visit) -> Response:
         first = number_of(visit.field("from")) or 0

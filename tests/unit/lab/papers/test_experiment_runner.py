@@ -150,8 +150,8 @@ def test_people_of_a_log_are_known_by_their_content():
     one, same = (LogPeople(label, records, np.array([30, 20])) for label in ("one.tsv", "two.tsv"))
     other = LogPeople("one.tsv", records, np.array([30, 21]))
     assert one.name == same.name != other.name
-    assert one.everybody(1, 0).n_users == 50
-    assert one.everybody(1, 0, 1000).n_users == 1000
+    assert one.everyone(1, 0).n_users == 50
+    assert one.everyone(1, 0, 1000).n_users == 1000
 
 
 def test_a_store_that_cannot_be_opened_says_so(tmp_path):

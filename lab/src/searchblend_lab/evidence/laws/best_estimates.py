@@ -24,8 +24,8 @@ MakeLaw = Callable[[SetMechanism], SetLaw]
 def expected_counts(mechanism: SetMechanism, shares: np.ndarray, n: float) -> SubsetCounts:
     """What reports of n people show on average, from the exact law of the sets; ``shares`` of items, the rest is ⋆."""
     rates = np.array([naming_rates(mechanism, holder) for holder in [*range(mechanism.n_items), None]])
-    everybody = np.append(shares, 1 - shares.sum())
-    *items, sinks = n * (everybody @ rates)
+    everyone = np.append(shares, 1 - shares.sum())
+    *items, sinks = n * (everyone @ rates)
     return SubsetCounts(np.array(items), sinks, n)  # type: ignore[arg-type]
 
 
@@ -48,7 +48,7 @@ def check_variance(make: MakeLaw, mechanism: SetMechanism, shares: np.ndarray) -
 
 
 def check_covariance(make: MakeLaw, mechanism: SetMechanism, shares: np.ndarray) -> None:
-    """n·Cov of all items' estimates: what everybody holds and all their reports enumerated."""
+    """n·Cov of all items' estimates: what everyone holds and all their reports enumerated."""
     law = make(mechanism)
     mean, square = np.zeros(len(shares)), np.zeros((len(shares), len(shares)))
     for holder, share in zip([*range(mechanism.n_items), None], [*shares, 1 - shares.sum()], strict=True):

@@ -382,14 +382,14 @@ class _NoCovariance(SetLaw):
 
 
 class _AllHoldStar(SetLaw):
-    """The noise of everybody taken as that of holders of ⋆."""
+    """The noise of everyone taken as that of holders of ⋆."""
 
     def noise(self, share: Any, holders: float) -> Any:
         return super().noise(np.zeros_like(share), 0.0)
 
 
 SET_ESTIMATE = {"estimate: sinks ignored": _SinksIgnored, "estimate: q for q_w": _OthersAsStar}
-SET_NOISE = {"noise: no covariance with the sink": _NoCovariance, "noise: everybody holds ⋆": _AllHoldStar}
+SET_NOISE = {"noise: no covariance with the sink": _NoCovariance, "noise: everyone holds ⋆": _AllHoldStar}
 
 
 class _IndependentItems(SetLaw):

@@ -79,7 +79,7 @@ def row_of_law(mechanism: SetMechanism, item: int | None) -> Row:
 
 
 def check_rows(rows: Sequence[Row], epsilon: Fraction) -> None:
-    """Rows sum to 1 and all columns keep max/min ≤ e^ε; a report that somebody cannot send counts as infinite."""
+    """Rows sum to 1 and all columns keep max/min ≤ e^ε; a report that someone cannot send counts as infinite."""
     assert all(sum(row.values()) == 1 for row in rows)
     outputs = {output for row in rows for output, p in row.items() if p}
     check_ratios([[row.get(output, Fraction(0)) for row in rows] for output in outputs], epsilon)

@@ -29,7 +29,7 @@ def select(log: ClickLog, design: ClickGraphDesign) -> Mapping[str, int]:
 
 
 def lone_users(n_users: int, queries_each: int, repeats: int = 1) -> ZipfLog:
-    """Users who search what nobody else does: user i the queries i·k … i·k + k − 1, each this many times."""
+    """Users who search what no one else does: user i the queries i·k … i·k + k − 1, each this many times."""
     user = np.repeat(np.arange(n_users), queries_each * repeats)
     query = np.repeat(np.arange(n_users * queries_each), repeats)
     return ZipfLog(user, query)

@@ -103,7 +103,7 @@ def _twice_epsilon(reports: ShuffledReports, clients: int, epsilon: float) -> fl
     return shipped_bound(reports, clients, 2 * epsilon)
 
 
-def _blanket_of_everybody(reports: ShuffledReports, clients: int, epsilon: float) -> float:
+def _blanket_of_everyone(reports: ShuffledReports, clients: int, epsilon: float) -> float:
     """As if every report of the others were independent of what they hold: the share of the blanket is dropped."""
     return shipped_bound(reports._replace(bounds=tuple(map(_whole, reports.bounds))), clients, epsilon)
 
@@ -122,7 +122,7 @@ def _one_direction(reports: ShuffledReports, clients: int, epsilon: float) -> fl
 FAULTS: Final[Mapping[str, Bound]] = {
     "one client more": _one_client_more,
     "twice ε": _twice_epsilon,
-    "blanket of everybody": _blanket_of_everybody,
+    "blanket of everyone": _blanket_of_everyone,
     "the neighbour against itself": _one_direction,
 }
 

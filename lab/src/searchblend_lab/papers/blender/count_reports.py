@@ -70,12 +70,12 @@ def draw_two_stage(held: Ints, probabilities: ReportProbabilities, generator: np
 
 
 def _uniform_others(liars: Ints, generator: np.random.Generator) -> Ints:
-    """How often each of k things is named when everybody names a uniform other than their own."""
+    """How often each of k things is named when everyone names a uniform other than their own."""
     k = len(liars)
     named = generator.multinomial(liars, np.full(k - 1, 1 / (k - 1)))
-    everybody = np.zeros((k, k), dtype=np.int64)
-    everybody[~np.eye(k, dtype=np.bool_)] = named.ravel()
-    total: Ints = everybody.sum(axis=0)
+    everyone = np.zeros((k, k), dtype=np.int64)
+    everyone[~np.eye(k, dtype=np.bool_)] = named.ravel()
+    total: Ints = everyone.sum(axis=0)
     return total
 
 
@@ -90,14 +90,14 @@ def draw_sets(holders: Ints, mechanism: SetMechanism, generator: np.random.Gener
     decided = generator.multinomial(holders[:m], law)
     star_sinks = int(generator.binomial(holders[m], include))
     items = decided[:, 0] + uniform_sets(decided[:, 0], size - 1, generator)
-    items += uniform_sets(decided[:, 2], size, generator, anybody=int(holders[m]) - star_sinks)
+    items += uniform_sets(decided[:, 2], size, generator, anyone=int(holders[m]) - star_sinks)
     return SubsetCounts(items, star_sinks + int(decided[:, 1].sum()), int(holders.sum()))
 
 
-def uniform_sets(avoiding: Ints, size: int, generator: np.random.Generator, anybody: int = 0) -> Ints:
+def uniform_sets(avoiding: Ints, size: int, generator: np.random.Generator, anyone: int = 0) -> Ints:
     """How often each of m items is in the sets of people who each choose ``size`` uniformly.
 
-    ``avoiding[i]`` people may not choose item i, ``anybody`` may choose any. Item by item: somebody who still needs r
+    ``avoiding[i]`` people may not choose item i, ``anyone`` may choose any. Item by item: someone who still needs r
     of the e items they may choose takes the next with probability r/e. People are known by r alone; whose own item
     comes next is a uniform choice among those whose own item is still to come.
     """
@@ -108,7 +108,7 @@ def uniform_sets(avoiding: Ints, size: int, generator: np.random.Generator, anyb
     needs = np.arange(size + 1)
     ahead = np.zeros(size + 1, dtype=np.int64)  # by r: their own item is still to come
     free = np.zeros(size + 1, dtype=np.int64)  # by r: every item that is left may be chosen
-    ahead[size], free[size] = int(avoiding.sum()), anybody
+    ahead[size], free[size] = int(avoiding.sum()), anyone
     for item in range(m):
         left = m - item
         owners = np.zeros_like(ahead)

@@ -22,13 +22,13 @@ _RANKS = 1000
 
 
 class Figure8:
-    """Sizes of the made-up logs against the published ones, and how common the most frequent queries are."""
+    """Sizes of the synthetic logs against the published ones, and how common the most frequent queries are."""
 
     name = "fig8"
     title = "What the logs hold"
     source = "[BLJ] Fig. 8"
     about = (
-        "Users, distinct queries and distinct URLs among the clicks of a made-up log of full size, counted from its "
+        "Users, distinct queries and distinct URLs among the clicks of a synthetic log of full size, counted from its "
         "draws, and the shares of the most frequent queries with one record per user."
     )
 
@@ -73,7 +73,7 @@ class Figure8:
                 )
             )
         for people in self._people(request):
-            shares = list(people.everybody(request.seed, 0).top_queries(_RANKS).values())
+            shares = list(people.everyone(request.seed, 0).top_queries(_RANKS).values())
             rows += [
                 {"people": people.label, "quantity": "share", "rank": rank, "ours": share}
                 for rank, share in enumerate(shares, 1)

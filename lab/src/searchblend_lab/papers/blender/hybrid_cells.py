@@ -71,21 +71,21 @@ def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=2)
-def _everybody(people: str, users: int | None, run: int, seed: int) -> CountGroup:
-    return people_named(people).everybody(seed, run, users)
+def _everyone(people: str, users: int | None, run: int, seed: int) -> CountGroup:
+    return people_named(people).everyone(seed, run, users)
 
 
 @lru_cache(maxsize=4)
 def _groups(
     people: str, users: int | None, optin: float, tilt: float, run: int, seed: int
 ) -> tuple[CountGroup, CountGroup]:
-    everybody = _everybody(people, users, run, seed).seeded(generator(seed, "split", people, users, optin, tilt, run))
-    return everybody.tilted_split(optin, tilt) if tilt else everybody.split(optin)
+    everyone = _everyone(people, users, run, seed).seeded(generator(seed, "split", people, users, optin, tilt, run))
+    return everyone.tilted_split(optin, tilt) if tilt else everyone.split(optin)
 
 
 @lru_cache(maxsize=8)
 def _top(people: str, users: int | None, size: int, run: int, seed: int) -> dict[str, float]:
-    return _everybody(people, users, run, seed).top_queries(max(size, NAMED_QUERIES))
+    return _everyone(people, users, run, seed).top_queries(max(size, NAMED_QUERIES))
 
 
 def scores(release: BlenderRelease, truth: Truth, top: Mapping[str, float]) -> dict[str, Any]:

@@ -64,4 +64,4 @@ def answered(people: CountGroup, head: HeadList) -> dict[str, float]:
 def _people(name: str, users: int | None, run: int, seed: int) -> tuple[CountGroup, CountGroup]:
     """The people whose searches make the pack, and as many others who search alike."""
     people = people_named(name)
-    return people.everybody(seed, run, users), people.everybody(seed_of(seed, "new people"), run, users)
+    return people.everyone(seed, run, users), people.everyone(seed_of(seed, "new people"), run, users)

@@ -59,7 +59,7 @@ def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _People:
-    """Everybody's records, one person's next to each other."""
+    """Everyone's records, one person's next to each other."""
 
     universe: RecordUniverse
     rows: Ints
@@ -96,7 +96,7 @@ def _people(people: str, alike: bool, users: int | None, run: int, seed: int) ->
 
 @lru_cache(maxsize=2)
 def _groups(people: str, alike: bool, users: int | None, run: int, seed: int) -> tuple[InMemoryGroup, InMemoryGroup]:
-    everybody = _people(people, alike, users, run, seed)
+    everyone = _people(people, alike, users, run, seed)
     noise = SeededRandomness(seed_of(seed, "several records", people, alike, run))
     starts = np.cumsum(everybody.lengths) - everybody.lengths
     group = InMemoryGroup(everybody.universe, everybody.rows, starts, everybody.lengths, randomness=noise)

@@ -1,4 +1,4 @@
-"""What a made-up log of full size holds, counted from its draws; no text is written. [BLJ] Fig. 8."""
+"""What a synthetic log of full size holds, counted from its draws; no text is written. [BLJ] Fig. 8."""
 
 from __future__ import annotations
 

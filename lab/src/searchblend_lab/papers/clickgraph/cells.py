@@ -1,4 +1,4 @@
-"""Runs of [KKMN09] on made-up logs: what is published, over how long, for whom, and what can be done with it."""
+"""Runs of [KKMN09] on synthetic logs: what is published, over how long, for whom, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class CountedSearches:
 
 PATTERN: Final = r"fear of (.+?)(?: symptoms| help)?$"
 FEARS: Final[tuple[tuple[str, tuple[str, ...], int], ...]] = (
-    # category, terms, searches in the made-up log; the order is that of the original log in Table 4
+    # category, terms, searches in the synthetic log; the order is that of the original log in Table 4
     ("Flying", ("flying", "planes"), 2900),
     ("Heights", ("heights",), 2350),
     ("Snakes, spiders", ("spiders", "snakes"), 1830),
@@ -286,7 +286,7 @@ def _rows(matrix: Any) -> int:
 
 
 def _topical(n_queries: int, draw: np.random.Generator) -> tuple[Ints, Any, dict[str, Ints]]:
-    """Searches, clicks and seeds of a made-up log: queries have topics, and most clicks stay within them.
+    """Searches, clicks and seeds of a synthetic log: queries have topics, and most clicks stay within them.
 
     Searches follow a Pareto law with exponent 1.05 from 17 on: about a tenth of the queries with an edge of ten clicks
     then passes the paper's threshold, as in its log.

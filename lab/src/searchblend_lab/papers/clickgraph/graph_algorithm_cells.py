@@ -1,4 +1,4 @@
-"""What every algorithm publishes of one made-up log, selection and counts under one budget."""
+"""What every algorithm publishes of one synthetic log, selection and counts under one budget."""
 
 from __future__ import annotations
 

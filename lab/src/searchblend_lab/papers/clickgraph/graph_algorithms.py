@@ -50,7 +50,7 @@ class GraphAlgorithms:
     source: str = "ours"
     about: str = (
         "Queries published and the noise of their counts, selection and counts together at e^ε = 10 and δ = 1e-5, on "
-        "made-up logs of 500,000 users with Zipf exponents 1.0 and 0.8."
+        "synthetic logs of 500,000 users with Zipf exponents 1.0 and 0.8."
     )
 
     def cells(self, request: Request) -> list[Cell]:

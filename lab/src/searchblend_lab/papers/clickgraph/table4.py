@@ -16,13 +16,13 @@ from searchblend_lab.papers.prose import prose
 
 
 class Table4:
-    """Rankings of the made-up log and of its release."""
+    """Rankings of the synthetic log and of its release."""
 
     name = "kkmn-table4"
     title = "A study of fears, from the log and from the release"
     source = "[KKMN09] Table 4"
     about = (
-        "Queries that contain “fear of” in a made-up log, grouped and ranked before and after the release; "
+        "Queries that contain “fear of” in a synthetic log, grouped and ranked before and after the release; "
         "selection with e^ε = 10, δ = 1e-5, d = 21, and as much ε again for the counts."
     )
 

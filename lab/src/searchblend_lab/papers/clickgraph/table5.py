@@ -34,7 +34,7 @@ class Table5:
     title = "Keywords from the original and from the released click graph"
     source = "[KKMN09] Table 5"
     about = (
-        "Keywords for three sets of seed URLs by an absorbing random walk, on a made-up click graph and on its "
+        "Keywords for three sets of seed URLs by an absorbing random walk, on a synthetic click graph and on its "
         "release: e^ε = 10, δ = 1e-5, d = 21, click noise b_c = 0.43, pairs below ten clicks pruned."
     )
 
