@@ -127,6 +127,8 @@ class Columns:
     """role → kind of its column, in DuckDB's words: files with other ones are scanned apart"""
     table: str | None = None
     """its name in the database, if it is no file"""
+    snapshot: str | None = None
+    """which version of it was read, if it has versions"""
 
     @property
     def has_urls(self) -> bool:

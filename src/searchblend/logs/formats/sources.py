@@ -28,7 +28,11 @@ from searchblend.logs.formats.layout import (
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.options import ReadOptions
 
-FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet")
+FORMATS: Final = (
+    *("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet"),
+    *("orc", "avro", "arrow", "delta", "iceberg"),
+)
+"""those of the second line come as tables (``logs/tables``)"""
 _AOL_HEADER: Final = ("AnonID", "Query", "QueryTime", "ItemRank", "ClickURL")
 AOL: Final = Delimited(
     "aol",
@@ -89,13 +93,17 @@ def find_sources(
             same.append(file)
             continue
         sources.append((layout, [file]))
-        first = sources[0][0]
-        if layout.format != first.format:
-            raise InputError(file, f"is in format {layout.format}, other files of this log in {first.format}")
-        if layout.has_urls != first.has_urls:
-            with_urls, without = ("this file", "others") if layout.has_urls else ("others", "this file")
-            raise InputError(file, f"{with_urls} of this log have a column of URLs and {without} have none")
+        refuse_unlike(sources[0][0], layout, file)
     return sources
+
+
+def refuse_unlike(first: Layout, layout: Layout, file: LogFile) -> None:
+    """``InputError`` if a file is in another format than the first one, or has URLs where that has none."""
+    if layout.format != first.format:
+        raise InputError(file, f"is in format {layout.format}, other files of this log in {first.format}")
+    if layout.has_urls != first.has_urls:
+        with_urls, without = ("this file", "others") if layout.has_urls else ("others", "this file")
+        raise InputError(file, f"{with_urls} of this log have a column of URLs and {without} have none")
 
 
 def _format_with(delimiter: str, format_name: str) -> str:
