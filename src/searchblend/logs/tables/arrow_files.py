@@ -31,7 +31,7 @@ class ArrowFile(StoredTable):
 
     def open(self) -> None:
         self.bytes = size_of(self.label)
-        with open_raw(self.label) as raw:
+        with open_raw(self.label) as raw, self.in_our_words():
             self._schema, _ = _OPENED[self.format](raw)
 
     @property
@@ -40,7 +40,7 @@ class ArrowFile(StoredTable):
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Checked to the last offset: a damaged one would be read from anywhere in memory."""
-        with open_raw(self.label) as raw:
+        with open_raw(self.label) as raw, self.in_our_words():
             _, batches = _OPENED[self.format](raw)
             for batch in batches(columns):
                 batch.validate(full=True)

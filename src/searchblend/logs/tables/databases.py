@@ -93,7 +93,10 @@ class _Sqlite(StoredTable):
             for page in file.pages(
                 f"SELECT {', '.join(map(_bytes_of, columns))} FROM {_name(self._table)}", ROWS_AT_ONCE
             ):
-                values = [pa.array([_text(one, encoding) for one in column], pa.string()) for column in zip(*page, strict=True)]
+                values = [
+                    pa.array([_text(one, encoding) for one in column], pa.string())
+                    for column in zip(*page, strict=True)
+                ]
                 yield pa.record_batch(values, list(columns))
         if self._stamp() != before:
             raise InputError(self.label, "was written to while it was read: read a copy of it")

@@ -54,7 +54,7 @@ class Iceberg(StoredTable):
         from pyiceberg.io.pyarrow import schema_to_pyarrow
         from pyiceberg.table import StaticTable
 
-        self._table = StaticTable.from_metadata(str(_metadata(Path(str(self.label)))))
+        self._table = StaticTable.from_metadata(str(_metadata(Path(str(self.label)).absolute())))
         current = self._table.current_snapshot()
         self.snapshot = None if current is None else str(current.snapshot_id)
         self._schema = schema_to_pyarrow(self._table.schema(), include_field_ids=False)
