@@ -17,7 +17,7 @@ from searchblend.cli.main import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
-    "src": {"", "device", "http", "plots", "server", "spark"},
+    "src": {"", "avro", "delta", "device", "http", "iceberg", "plots", "server", "spark"},
     "lab": {""},
     "tests": {"", "plots", "server", "spark", "test", "docs", "build"},
     "benchmarks": {"", "plots", "server", "spark", "test"},
@@ -29,6 +29,7 @@ LOADED_BY_NAME = {
     "httptools": "uvicorn's parser",
     "uvloop": "uvicorn's event loop",
     "s3fs": "fsspec, for s3://",
+    "cramjam": "fastavro, for Snappy",
     "flask": "moto's server",
     "flask-cors": "moto's server",
     "pytest-xdist": "make test",

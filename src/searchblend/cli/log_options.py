@@ -32,7 +32,10 @@ STANDARD_INPUT: Final = "-"
 _FILE: Final = "standard-input"
 _ENDINGS: Final = ("SIGTERM", "SIGHUP")
 VALUE_COLUMNS: Final = ("user", "value")
-_FILES: Final = "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; - is standard input"
+_FILES: Final = (
+    "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; a Delta Lake or Iceberg table; "
+    "postgresql://HOST/DATABASE?table=NAME; sqlite:///PATH?table=NAME; - is standard input"
+)
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 _READ_OPTIONS: Final = (
     *("format", "columns", "delimiter", "quoted_line_feeds", "encoding", "host_only", "strict"),
@@ -69,7 +72,9 @@ def _add_database(parser: argparse.ArgumentParser, memory: str) -> None:
 def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE) -> None:
     """How lines are read; ``roles`` are what columns can be."""
     parser.add_argument(
-        "--format", default="auto", help="aol, yandex, excite, tsv, csv, jsonl, parquet (by name and header)"
+        "--format",
+        default="auto",
+        help="aol, yandex, excite, tsv, csv, jsonl, parquet, orc, avro, arrow, delta, iceberg (by name and header)",
     )
     parser.add_argument(
         "--columns",

@@ -25,8 +25,7 @@ from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder, write_whole
 from searchblend.logs.formats.files import local_path
 from searchblend.logs.formats.remote import is_remote
-from searchblend.logs.tables.databases import is_database
-from searchblend.logs.tables.find import shown_log
+from searchblend.logs.tables.urls import is_database, shown_log
 from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")

@@ -120,7 +120,7 @@ class ValueTable:
             taken = [take_table(session, table, columns) for table in tables]
             self._given, layouts = [table for table, _ in taken], [layout for _, layout in taken]
             self._snapshot = snapshot_of(layouts[0])
-            self._n_bytes = sum(table.bytes for table in self._given)
+            self._n_files, self._n_bytes = len(tables), sum(table.bytes for table in self._given)
             return layouts[0].format, " UNION ALL ".join(_rows(layout, str(layout.table)) for layout in layouts)
         sources = _sources(session, files, options, columns)
         if isinstance(sources[0][0], Columns):

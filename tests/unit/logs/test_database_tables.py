@@ -13,14 +13,14 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
-from test_stored_tables import ROWS, found, parquet, refused
+from made_tables import ROWS, found, parquet, refused
 
 from databases import fresh_schema, postgres_server
 from input_worlds import KEY
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter, SearchblendError, UsageError
 from searchblend.logs.read import read_log
-from searchblend.logs.tables.databases import shown_name
+from searchblend.logs.tables.urls import shown_log
 from searchblend.releases.make_release import remember_release
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -133,7 +133,7 @@ def test_a_table_of_a_database_has_no_options_of_files(tmp_path: Path):
 
 def test_no_name_that_is_shown_or_kept_has_credentials_in_it(tmp_path: Path):
     url = f"postgres://ann:{SECRET}@db.example:5433/logs?sslmode=require&password={SECRET}&table=public.searches"
-    assert shown_name(url) == "postgresql://db.example:5433/logs?table=public.searches"
+    assert shown_log(url) == "postgresql://db.example:5433/logs?table=public.searches"
     for log in (url, url.replace(SECRET, "another")):
         from searchblend.accounting.spend import Spend
         from searchblend.core.privacy import Budget, Neighbors
@@ -143,7 +143,7 @@ def test_no_name_that_is_shown_or_kept_has_credentials_in_it(tmp_path: Path):
         )
     assert spent.releases == 2
     [line, _] = (tmp_path / ".searchblend-releases.jsonl").read_text().splitlines()
-    assert hashlib.sha256(shown_name(url).encode()).hexdigest() in line
+    assert hashlib.sha256(shown_log(url).encode()).hexdigest() in line
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid"])
@@ -155,6 +155,8 @@ def test_a_server_that_does_not_answer_is_one_line_without_credentials(address: 
 
 
 def test_a_missing_driver_is_named(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+    for module in ("postgresql_table", "sqlite_table"):  # which other tests have loaded
+        monkeypatch.delitem(sys.modules, f"searchblend.logs.tables.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     code, line = refused(capsys, tmp_path, f"postgresql://ann:{SECRET}@nowhere.invalid/logs?table=searches")
     assert (code, "pip install searchblend[postgresql]" in line, SECRET in line) == (2, True, False)

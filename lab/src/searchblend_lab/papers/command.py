@@ -22,6 +22,7 @@ from searchblend.core.visible import visible
 from searchblend.logs.duckdb.activity import DuckDBActivity
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import open_log
+from searchblend.logs.tables.urls import shown_log
 from searchblend_lab.papers.algorithms import load_algorithm
 from searchblend_lab.papers.clickgraph.week import WEEK
 from searchblend_lab.papers.evaluate import CELLS_FILE, Evaluated, evaluate, people_of
@@ -128,7 +129,7 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
             user, query = activity.numbered_searches()
             searches = user, query
     with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
-        found = people_of(Path(options.log).name, log.split(optin_fraction=0.5), searches)
+        found = people_of(Path(shown_log(str(options.log))).name, log.split(optin_fraction=0.5), searches)
     make_known(found)
     return found
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from searchblend.logs.read import open_log
-    from searchblend.logs.tables.find import shown_log
+    from searchblend.logs.tables.urls import shown_log
     from searchblend.wire.release import NOT_FOR_RELEASE
 
     with with_standard_input(read_options(options)) as reading, run_progress() as (on_progress, on_step):

@@ -126,7 +126,7 @@ def _kinds(given: object) -> frozenset[str]:
     return frozenset(f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(given).__mro__)
 
 
-def _arrays(given: Mapping[Any, Any], label: Path) -> dict[str, Any]:
+def _arrays(given: Mapping[Any, Any], label: LogFile) -> dict[str, Any]:
     """Named arrays, where the database would not check their lengths."""
     arrays = {str(name): column for name, column in given.items()}
     if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in arrays.values()):

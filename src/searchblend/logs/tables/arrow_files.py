@@ -4,39 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from searchblend.core.errors import InputError
+import pyarrow as pa
+
 from searchblend.logs.formats.files import open_raw, size_of
 from searchblend.logs.tables.stored import ROWS_AT_ONCE, StoredTable
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-SUFFIXES: Final = {
-    ".orc": "orc",
-    ".avro": "avro",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 _ARROW_FILE: Final = b"ARROW1"
 """begins a file; without it, Arrow's bytes are a stream"""
-_Batches = Callable[[Sequence[str]], "Iterator[pa.RecordBatch]"]
+_Batches = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
 
 
 class ArrowFile(StoredTable):
-    """One file of a format in ``SUFFIXES``."""
+    """One file of a format in ``ARROW_SUFFIXES``."""
 
-    def open(self) -> None:
+    def open(self) -> pa.Schema:
         self.bytes = size_of(self.label)
         with open_raw(self.label) as raw, self.in_our_words():
-            self._schema, _ = _OPENED[self.format](raw)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._schema
+            schema, _ = _OPENED[self.format](raw)
+            return schema
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Checked to the last offset: a damaged one would be read from anywhere in memory."""
@@ -51,7 +38,6 @@ class ArrowFile(StoredTable):
 
 
 def _orc(raw: Any) -> tuple[pa.Schema, _Batches]:
-    import pyarrow as pa
     from pyarrow.orc import ORCFile
 
     file = ORCFile(pa.PythonFile(raw, mode="r"))
@@ -61,8 +47,6 @@ def _orc(raw: Any) -> tuple[pa.Schema, _Batches]:
 
 
 def _arrow(raw: Any) -> tuple[pa.Schema, _Batches]:
-    import pyarrow as pa
-
     is_file = raw.read(len(_ARROW_FILE)) == _ARROW_FILE
     raw.seek(0)
     source = pa.PythonFile(raw, mode="r")
@@ -75,13 +59,11 @@ def _arrow(raw: Any) -> tuple[pa.Schema, _Batches]:
 
 def _avro(raw: Any) -> tuple[pa.Schema, _Batches]:
     import fastavro
-    import pyarrow as pa
 
     records = fastavro.reader(raw)
-    written = records.writer_schema
-    if not isinstance(written, dict) or written["type"] != "record":
-        raise InputError(getattr(raw, "name", "Avro"), "expected an Avro file of records")
-    schema = pa.schema([(field["name"], _avro_type(field["type"])) for field in written["fields"]])
+    written: Any = records.writer_schema
+    fields: list[Any] = written.get("fields", []) if isinstance(written, dict) else []
+    schema = pa.schema([(field["name"], _avro_type(field["type"])) for field in fields])
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         chosen = pa.schema([schema.field(name) for name in columns])
@@ -93,7 +75,6 @@ def _avro(raw: Any) -> tuple[pa.Schema, _Batches]:
 
 def _avro_type(kind: Any) -> pa.DataType:
     """Of what a log has no use for, binary, which no role takes."""
-    import pyarrow as pa
 
     if isinstance(kind, list):
         others = [one for one in kind if one != "null"]
@@ -114,8 +95,6 @@ def _avro_type(kind: Any) -> pa.DataType:
 
 
 def _avro_column(values: list[Any], type: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if type == pa.string():
         values = [None if value is None else str(value) for value in values]
     return pa.array(values, type)

@@ -6,15 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pyarrow as pa
 
 from searchblend.core.errors import InputError
 from searchblend.logs.tables.stored import StoredTable
+from searchblend.logs.tables.urls import METADATA
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-METADATA: Final = ".metadata.json"
 _HINT: Final = "metadata/version-hint.text"
 _NUMBER: Final = re.compile(r"v?([0-9]+)[.-]")
 """how the name of a file of metadata begins"""
@@ -26,21 +25,14 @@ class DeltaLake(StoredTable):
     def __init__(self, folder: Path) -> None:
         super().__init__("delta", folder)
 
-    def open(self) -> None:
-        import pyarrow as pa
+    def open(self) -> pa.Schema:
         from deltalake import DeltaTable
 
-        self._table = DeltaTable(self.label)
+        self._table = DeltaTable(str(self.label))
         self.snapshot = str(self._table.version())
-        self._schema = pa.RecordBatchReader.from_stream(self._table.scan()).schema
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._schema
+        return pa.RecordBatchReader.from_stream(self._table.scan()).schema
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         yield from pa.RecordBatchReader.from_stream(self._table.scan(columns=list(columns)))
 
 
@@ -50,18 +42,14 @@ class Iceberg(StoredTable):
     def __init__(self, path: Path) -> None:
         super().__init__("iceberg", path)
 
-    def open(self) -> None:
+    def open(self) -> pa.Schema:
         from pyiceberg.io.pyarrow import schema_to_pyarrow
         from pyiceberg.table import StaticTable
 
         self._table = StaticTable.from_metadata(str(_metadata(Path(str(self.label)).absolute())))
         current = self._table.current_snapshot()
         self.snapshot = None if current is None else str(current.snapshot_id)
-        self._schema = schema_to_pyarrow(self._table.schema(), include_field_ids=False)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._schema
+        return schema_to_pyarrow(self._table.schema(), include_field_ids=False)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """One data file after the other: the library's own reader would hold many of them at a time."""

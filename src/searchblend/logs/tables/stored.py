@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from searchblend.core.errors import InputError, SearchblendError, UsageError
+from searchblend.core.errors import InputError, SearchblendError
 from searchblend.logs.formats.remote import LogFile
 
 if TYPE_CHECKING:
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE: Final = 1 << 13
 """of rows that come one by one"""
-EXTRAS: Final = {
-    "delta": "delta",
-    "iceberg": "iceberg",
-    "orc": "arrow",
-    "avro": "avro",
-    "arrow": "arrow",
-    "postgresql": "postgresql",
-    "sqlite": "arrow",
-}
-"""format → the extra of our package that brings what reads it"""
 
 
 class StoredTable(ABC):
@@ -46,19 +36,14 @@ class StoredTable(ABC):
         self.failure: SearchblendError | None = None
         """what went wrong while the database read it: it says no more than that something did"""
         with self.in_our_words():
-            self.open()
+            self.schema: Final = self.open()
             names = self.schema.names
             if len(set(names)) < len(names):
                 raise InputError(label, "two of its columns have the same name")
 
     @abstractmethod
-    def open(self) -> None:
-        """Whatever is needed before rows are read."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> pa.Schema:
-        """All of its columns."""
+    def open(self) -> pa.Schema:
+        """Whatever is needed before rows are read: all of its columns."""
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -88,22 +73,17 @@ class StoredTable(ABC):
 
     @contextmanager
     def in_our_words(self) -> Iterator[None]:
-        """Whatever a library raises."""
+        """Whatever a library raises, and nothing of its text: values may be in it, or names of users."""
         try:
             yield
-        except SearchblendError:
+        except (SearchblendError, ImportError):
             raise
-        except ImportError as error:
-            raise UsageError(
-                f"{self.label}: {self.format} needs more packages: pip install searchblend[{EXTRAS[self.format]}]"
-            ) from error
         except Exception as error:
-            raise InputError(self.label, self.problem(error)) from error
+            raise InputError(self.label, self.problem(error)) from None
 
     def problem(self, error: Exception) -> str:
-        """What an error of the library means; never its own text, in which there may be values or passwords."""
+        """What an error of the library means."""
         if isinstance(error, FileNotFoundError):
             return "one of its files is missing"
-        return f"the {self.format} table cannot be read: damaged, cut off, or of a kind that is not known here" + (
-            f" ({type(error).__name__})"
-        )
+        reason = f"damaged, cut off, or of a kind that is not known here ({type(error).__name__})"
+        return f"the {self.format} table cannot be read: {reason}"
