@@ -44,7 +44,7 @@ LOADED_BY_NAME = {
 }
 ELSEWHERE = {"peers"}
 """benchmarks/peers run in environments of their own."""
-TRANSITIVE = {"py4j": "pyspark", "yaml": "schemathesis"}
+TRANSITIVE = {"py4j": "pyspark", "pyroaring": "pyiceberg", "yaml": "schemathesis"}
 OPTIONAL = {"pandas", "polars", "pyarrow", "atheris"}
 """Used where they are installed; no dependency."""
 

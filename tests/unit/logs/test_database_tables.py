@@ -176,14 +176,14 @@ def test_postgresql_is_read_as_the_same_parquet_file(tmp_path: Path, capsys):
 
 @pytest.mark.database_server
 def test_types_of_postgresql():
-    kinds = '"user" bigint, query uuid, url text, "time" timestamptz, unused jsonb'
+    kinds = '"user" numeric, query uuid, url text, "time" timestamptz, unused jsonb'
     uuid = "12345678-1234-1234-1234-123456789012"
-    times = ["2006-03-01 00:00:00+00", "infinity", "0044-03-15 BC", None]
-    url = postgresql_table([(2**62 + i, uuid, "http://a.example", time) for i, time in enumerate(times)], kinds)
+    times = ["2006-03-01 00:00:00+00", "infinity", "-infinity", "294270-01-01", "0044-03-15 BC", None]
+    url = postgresql_table([(10**20 + i, uuid, "http://a.example", time) for i, time in enumerate(times)], kinds)
     with read_log(url, key=KEY, draws=0) as log:
         rows = log._engine._session.rows('SELECT "user", query, moment FROM lines ORDER BY 1')  # type: ignore[attr-defined]
-        assert [(user, query) for user, query, _ in rows] == [(str(2**62 + i), uuid) for i in range(4)]
-        assert [moment for *_, moment in rows][:2] == [1141171200.0, None]
+        assert [(user, query) for user, query, _ in rows] == [(str(10**20 + i), uuid) for i in range(6)]
+        assert [moment for *_, moment in rows][:4] == [1141171200.0, None, None, None]
     with pytest.raises(InvalidColumns, match="'time' has type TIMESTAMP"):
         read_log(url, columns={"user": "time"})
     with pytest.raises(InvalidColumns, match="'unused' has type BLOB"):

@@ -12,21 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
+import fastavro
+import pyarrow as arrow
 import pytest
 from made_tables import NAMES, ROWS, N, found, parquet, refused, table
+from pyiceberg.catalog.sql import SqlCatalog
+from pyroaring import BitMap64
 
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter, UsageError
 from searchblend.core.privacy import Budget
 from searchblend.logs.read import read_log
 from searchblend.releases.select_values import select_values
-
-arrow = pytest.importorskip("pyarrow", reason="PyArrow is not installed: stored tables are not tested")
-deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed: stored tables are not tested")
-catalogs = pytest.importorskip(
-    "pyiceberg.catalog.sql", reason="pyiceberg is not installed: stored tables are not tested"
-)
-fastavro = pytest.importorskip("fastavro", reason="fastavro is not installed: stored tables are not tested")
 
 
 def orc(folder: Path, rows: Any = None) -> Path:
@@ -67,7 +65,7 @@ def delta(folder: Path, rows: Any = None) -> Path:
 
 
 def iceberg_table(folder: Path) -> Any:
-    catalog = catalogs.SqlCatalog("c", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
+    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
     catalog.create_namespace("n")
     return catalog.create_table("n.log", table().schema)
 
@@ -116,7 +114,7 @@ def test_rows_that_were_deleted_from_delta_lake_do_not_come_back(tmp_path: Path,
 
 def deletion_vector(rows: list[int]) -> dict[str, Any]:
     """Rows of a file that do not count, as other writers of Delta Lake say it."""
-    bitmap = pytest.importorskip("pyroaring").BitMap64(rows).serialize()
+    bitmap = BitMap64(rows).serialize()
     data = struct.pack("<I", 1681511377) + bitmap
     padded = data + b"\0" * (-len(data) % 4)
     of_python = bytes(base64._b85alphabet)  # type: ignore[attr-defined]

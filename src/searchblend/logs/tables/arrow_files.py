@@ -60,8 +60,8 @@ def _arrow(raw: Any) -> tuple[pa.Schema, _Batches]:
 def _avro(raw: Any) -> tuple[pa.Schema, _Batches]:
     import fastavro
 
-    records = fastavro.reader(raw)
-    written: Any = records.writer_schema
+    records: Any = fastavro.reader(raw)
+    written = records.writer_schema
     fields: list[Any] = written.get("fields", []) if isinstance(written, dict) else []
     schema = pa.schema([(field["name"], _avro_type(field["type"])) for field in fields])
 
