@@ -239,6 +239,6 @@ def schema_of(url: str) -> str:
 
 
 def test_an_error_of_a_url_is_ours():
-    for url in ("postgresql://h/d?table=a&table=b", "postgresql://h/d?table="):
+    for url in ("postgresql://h/d?table=a&table=b", "postgresql://h/d?table=", "postgresql://[::1/d?table=a"):
         with pytest.raises(SearchblendError):
             read_log(url)

@@ -45,6 +45,8 @@ def shown_log(name: str) -> str:
         return f"{_SQLITE}/{sqlite_path(name)}?{_TABLE}={table_in(name)}"
     if is_database(name):
         place = name.partition("://")[2].rpartition("@")[2].partition("?")[0]
+        if place.count("[") != place.count("]"):
+            raise UsageError("LOG: expected an IPv6 address in brackets in the URL of a database")
         return f"postgresql://{place}?{_TABLE}={table_in(name)}"
     return name
 
