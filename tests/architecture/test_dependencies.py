@@ -17,7 +17,7 @@ from searchblend.cli.main import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
-    "src": {"", "device", "http", "plots", "server", "spark"},
+    "src": {"", "avro", "delta", "device", "http", "iceberg", "plots", "server", "spark"},
     "lab": {""},
     "tests": {"", "plots", "server", "spark", "test", "docs", "build"},
     "benchmarks": {"", "plots", "server", "spark", "test"},
@@ -29,6 +29,7 @@ LOADED_BY_NAME = {
     "httptools": "uvicorn's parser",
     "uvloop": "uvicorn's event loop",
     "s3fs": "fsspec, for s3://",
+    "cramjam": "fastavro, for Snappy",
     "flask": "moto's server",
     "flask-cors": "moto's server",
     "pytest-xdist": "make test",
@@ -44,7 +45,7 @@ LOADED_BY_NAME = {
 }
 ELSEWHERE = {"peers"}
 """benchmarks/peers run in environments of their own."""
-TRANSITIVE = {"py4j": "pyspark", "yaml": "schemathesis"}
+TRANSITIVE = {"py4j": "pyspark", "pyroaring": "pyiceberg", "yaml": "schemathesis"}
 OPTIONAL = {"pandas", "polars", "pyarrow", "atheris"}
 """Used where they are installed; no dependency."""
 

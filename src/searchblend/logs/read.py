@@ -15,13 +15,14 @@ from searchblend.core.silent import SILENT
 from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
-from searchblend.logs.formats.files import LogInput, are_paths, expand, first_lines, other_than_text, size_of
+from searchblend.logs.formats.files import LogInput, first_lines, other_than_text, size_of
 from searchblend.logs.formats.judge import locate
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, JsonLines, Layout, ServerLog, Source
+from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, JsonLines, Layout, ServerLog, Source
 from searchblend.logs.formats.remote import LogFile
-from searchblend.logs.formats.sources import decided_of, find_sources, is_ubi
-from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
+from searchblend.logs.formats.sources import decided_of, find_sources, is_ubi, refuse_unlike
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
 from searchblend.logs.summary import EXPECTED, InputSummary, LogStatistics, Malformed
+from searchblend.logs.tables.find import inputs_of
 
 OnProgress = Callable[[int, int], None]
 """Called with the bytes read so far and the bytes there are."""
@@ -62,6 +63,7 @@ class SearchLog:
             "host_only": options.host_only,
             "quoted_line_feeds": options.quoted_line_feeds,
             "encoding": options.encoding,
+            **snapshot_of(layout),
         }
         """How the log was read. It rests on names, headers and options alone, and may be published."""
 
@@ -174,12 +176,12 @@ def open_log(
 ) -> SearchLog:
     """Reads a log with these options."""
     column_map = ColumnMap(options.columns, options.optin_column, options.urls)
-    files = expand(options.paths) if are_paths(options.paths) else []
+    files, tables = inputs_of(options)
     _refuse_on_cluster(files, options)
     progress = _Progress(files, on_progress)
     engine = _open_engine(options, on_notice)
     try:
-        sources = _sources(files, options, column_map, engine)
+        sources = _sources(files, tables, options, column_map, engine)
         reading = engine.read(sources, progress.add_bytes, progress.set_fraction)
         summary = summarize(sources, reading, host_only=options.host_only)
         refuse_useless(sources, summary, strict=options.strict)
@@ -190,11 +192,21 @@ def open_log(
         raise
 
 
-def _sources(files: list[LogFile], options: ReadOptions, columns: ColumnMap, engine: LogEngine) -> list[Source]:
+def _sources(
+    files: list[LogFile], tables: list[object], options: ReadOptions, columns: ColumnMap, engine: LogEngine
+) -> list[Source]:
     if files:
         return find_sources(files, options, columns, engine.column_types)
-    refuse_file_options(options)
-    return [engine.take(options.paths, columns)]
+    sources = [engine.take(table, columns) for table in tables]
+    for layout, [file] in sources:
+        refuse_unlike(sources[0][0], layout, file)
+    return sources
+
+
+def snapshot_of(layout: Layout) -> dict[str, str]:
+    """Which version of a table was read, for a statement; nothing of what has no versions."""
+    snapshot = layout.snapshot if isinstance(layout, Columns) else None
+    return {} if snapshot is None else {"snapshot": snapshot}
 
 
 def _refuse_on_cluster(files: Sequence[LogFile], options: ReadOptions) -> None:

@@ -25,6 +25,7 @@ from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder, write_whole
 from searchblend.logs.formats.files import local_path
 from searchblend.logs.formats.remote import is_remote
+from searchblend.logs.tables.urls import is_database, shown_log
 from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")
@@ -182,7 +183,10 @@ def remember_release(output: Path, log: str | None, spend: Spend, *, created: st
 
 
 def _digest(log: str | None) -> str:
-    place = "" if log is None else log if is_remote(log) else str(local_path(log).resolve())
+    if log is None:
+        place = ""
+    else:
+        place = shown_log(log) if is_database(log) or is_remote(log) else str(local_path(log).resolve())
     return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
 
 

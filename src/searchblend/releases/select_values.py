@@ -28,19 +28,20 @@ from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
-from searchblend.logs.duckdb.load import VALUE_ROWS, load_values
+from searchblend.logs.duckdb.load import VALUE_ROWS, load_values, take_table
 from searchblend.logs.duckdb.scan import parquet_name, parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats import judge
-from searchblend.logs.formats.files import LogInput, are_paths, expand, size_of
+from searchblend.logs.formats.files import LogInput, size_of
 from searchblend.logs.formats.gate import OnBytes
 from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Source
 from searchblend.logs.formats.remote import LogFile
-from searchblend.logs.formats.sources import columns_layout, find_sources
-from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions, refuse_file_options
-from searchblend.logs.read import refuse_useless, summarize
+from searchblend.logs.formats.sources import find_sources
+from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
+from searchblend.logs.read import refuse_useless, snapshot_of, summarize
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
+from searchblend.logs.tables.find import inputs_of
 from searchblend.mechanisms.threshold import noisy_counts
 from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.releases.make_release import (
@@ -96,7 +97,8 @@ class ValueTable:
         """
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
         self._damaged: LogFile | None = None
-        self._given: GivenTable | None = None
+        self._given: list[GivenTable] = []
+        self._snapshot: dict[str, str] = {}
         self._summary: InputSummary | None = None
         self._n_files = self._n_bytes = 0
         self.n_users = 0
@@ -110,19 +112,20 @@ class ValueTable:
             "format": self._format,
             "quoted_line_feeds": options.quoted_line_feeds,
             "encoding": options.encoding,
+            **self._snapshot,
         }
         """How the table was read. It rests on names, headers and options alone, and may be published."""
 
     def _open(self, options: ReadOptions, on_bytes: OnBytes) -> tuple[str, str]:
         """The format, and SELECT of the rows."""
         session, columns = self._session, value_columns(options.columns)
-        if not are_paths(options.paths):
-            refuse_file_options(options)
-            self._given = table = GivenTable(session, options.paths)
-            layout = columns_layout(table.label, table.types, columns)
-            table.keep(layout.columns.values())
-            return "table", _rows(layout, table.name)
-        files = expand(options.paths)
+        files, tables = inputs_of(options)
+        if tables:
+            taken = [take_table(session, table, columns) for table in tables]
+            self._given, layouts = [table for table, _ in taken], [layout for _, layout in taken]
+            self._snapshot = snapshot_of(layouts[0])
+            self._n_files, self._n_bytes = len(tables), sum(table.bytes for table in self._given)
+            return layouts[0].format, " UNION ALL ".join(_rows(layout, str(layout.table)) for layout in layouts)
         sources = _sources(session, files, options, columns)
         if isinstance(sources[0][0], Columns):
             self._damaged, self._n_files = files[0], len(files)
@@ -143,7 +146,7 @@ class ValueTable:
             return tally, int(self._session.value(f"SELECT count(DISTINCT person) FROM ({_whole(self._rows)})"))
 
         try:
-            self.tally, self.n_users = count() if self._given is None else self._given.read(count)
+            self.tally, self.n_users = self._given[0].read(count) if self._given else count()
         except DatabaseError as error:
             if self._damaged is None:  # text has passed the gate
                 raise

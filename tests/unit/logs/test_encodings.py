@@ -96,9 +96,9 @@ def test_values_and_tables_in_memory(tmp_path: Path):
     (tmp_path / "table.csv").write_bytes(b"user,value\n" + "".join(f"{i},Tür\n" for i in range(300)).encode("latin-1"))
     found = sb.select_values(tmp_path / "table.csv", sb.Budget(8.0, 1e-9), encoding="latin-1")
     assert list(found.counts) == ["Tür"]
-    with pytest.raises(InvalidParameter, match="encoding: only of files"):
+    with pytest.raises(InvalidParameter, match="encoding: only of text"):
         sb.select_values({"user": [], "value": []}, sb.Budget(8.0, 1e-9), encoding="latin-1")
-    with pytest.raises(InvalidParameter, match="encoding: only of files"):
+    with pytest.raises(InvalidParameter, match="encoding: only of text"):
         sb.read_log({"user": [], "query": []}, encoding="latin-1")
 
 

@@ -38,7 +38,12 @@ def test_a_table_is_refused_by_name_as_a_folder_a_glob_and_a_file(name, tmp_path
     mark.parent.mkdir(exist_ok=True)
     mark.touch()
     paths = [data, data.parent, data.parent / "*.parquet", tmp_path / "**" / "*.parquet", tmp_path / "link" / data.name]
-    for path in [*paths, *([] if "part of" in name else [tmp_path / "table"])]:
+    is_read = "Delta" in name or "Iceberg" in name  # by its own library, where its own folder is named
+    table = tmp_path / "table"
+    for path in [
+        *(path for path in paths if not (is_read and path == table)),
+        *([] if "part of" in name or is_read else [table]),
+    ]:
         for engine in ("duckdb", "spark"):
             with pytest.raises(InputError, match=f"{name} table.*export the table"):
                 read(path, engine=engine)

@@ -25,6 +25,7 @@ from searchblend.core.visible import visible
 from searchblend.logs.duckdb.activity import DuckDBActivity
 from searchblend.logs.formats.layout import UTF_8
 from searchblend.logs.read import open_log
+from searchblend.logs.tables.urls import shown_log
 from searchblend_lab.papers.algorithms import load_algorithm
 from searchblend_lab.papers.cells import OF_ROWS, OF_SEARCHES
 from searchblend_lab.papers.comparisons.real_logs import EPSILONS, OPTIN, RealLog, measure_logs
@@ -155,7 +156,8 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
     reading = replace(reading, rows=bool(kinds & OF_ROWS))
     with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
         groups = log.split(optin_fraction=0.5)
-        found = people_of(Path(options.log).name, groups, searches, rows_of(groups) if reading.rows else None)
+        label = Path(shown_log(str(options.log))).name
+        found = people_of(label, groups, searches, rows_of(groups) if reading.rows else None)
     make_known(found)
     return found
 

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from searchblend.logs.read import open_log
+    from searchblend.logs.tables.urls import shown_log
     from searchblend.wire.release import NOT_FOR_RELEASE
 
     with with_standard_input(read_options(options)) as reading, run_progress() as (on_progress, on_step):
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
         figures["malformed_by_reason"] = summary.pop("malformed")
         print_json({"notice": NOT_FOR_RELEASE, **summary, **figures})
         return
-    name = "standard input" if options.log == STANDARD_INPUT else options.log
+    name = "standard input" if options.log == STANDARD_INPUT else shown_log(options.log)
     print_table(_figures_table(f"{name} ({summary['format']})", figures))
     print_line(NOT_FOR_RELEASE, style="bold red")
 

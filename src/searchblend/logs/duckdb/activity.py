@@ -98,7 +98,9 @@ class DuckDBActivity(SqlActivity):
         evaluate."""
         numbers = ", ".join(f"dense_rank() OVER (ORDER BY {name}) - 1 AS {name}_number" for name in ("person", "q"))
         numbered = f"SELECT *, {numbers} FROM {self._all_searches}"
-        ordered = f"SELECT person_number, q_number, moment FROM ({numbered}) AS numbered ORDER BY person, {self._in_order}"
+        ordered = (
+            f"SELECT person_number, q_number, moment FROM ({numbered}) AS numbered ORDER BY person, {self._in_order}"
+        )
         return self._session.arrays(ordered)
 
     def _lines(self, *columns: str, clicks: bool = False) -> str:

@@ -18,6 +18,8 @@ import numpy as np
 from searchblend.core.errors import InputError
 from searchblend.logs.duckdb.session import GIVEN, DatabaseError, DuckDBSession, quoted_name
 from searchblend.logs.formats.files import TABLES_READ
+from searchblend.logs.formats.remote import LogFile
+from searchblend.logs.tables.stored import StoredTable
 
 Result = TypeVar("Result")
 _IN_PYTHON: Final = "pandas.DataFrame"
@@ -27,13 +29,18 @@ _READ_AGAIN: Final = frozenset({"polars.DataFrame", "pyarrow.Table", "pyarrow.Re
 
 
 class GivenTable:
-    """An object of the caller's, as a table of the database."""
+    """An object of the caller's, or a table that is stored elsewhere, as a table of the database."""
 
     def __init__(self, session: DuckDBSession, given: object) -> None:
         """``InputError`` if it is not a table of a kind that can be read."""
         self._session, self._given, self._python = session, given, False
-        self.label: Final = Path(type(given).__name__)
+        stored = given if isinstance(given, StoredTable) else None
+        self._stored: Final = stored
+        self.label: Final[LogFile] = stored.label if stored else Path(type(given).__name__)
         """what errors call it"""
+        self.format: Final = stored.format if stored else "table"
+        self.snapshot: Final = stored.snapshot if stored else None
+        self.bytes: Final = stored.bytes if stored else 0
         self.name = session.new_name(GIVEN)
         """of the table that is read"""
         self._copied = False
@@ -46,9 +53,15 @@ class GivenTable:
         try:
             yield
         except DatabaseError as error:
+            if self._stored is not None and self._stored.failure is not None:
+                raise self._stored.failure from None
             raise InputError(self.label, "the table cannot be read") from error
 
     def _register(self) -> None:
+        if self._stored is not None:
+            self._session.register(self.name, self._stored.header().__arrow_c_stream__())
+            self._copied = True
+            return
         kinds = _kinds(self._given)
         if "polars.LazyFrame" in kinds:
             self._given = self._given.collect()  # type: ignore[attr-defined]
@@ -73,9 +86,12 @@ class GivenTable:
     def keep(self, columns: Iterable[str]) -> None:
         """These columns will be read. A stream ends with its first reading, so they are copied, in their order."""
         if self._copied:
-            names = ", ".join(quoted_name(name) for name in dict.fromkeys(columns))
+            chosen = list(dict.fromkeys(columns))
+            names = ", ".join(map(quoted_name, chosen))
             stream, self.name = self.name, self._session.new_name(GIVEN)
             with self._refused(), self._session.in_order():
+                if self._stored is not None:
+                    self._session.register(stream, self._stored.stream(chosen).__arrow_c_stream__())
                 self._session.execute(f"CREATE TEMP TABLE {self.name} AS SELECT {names} FROM {stream}")
 
     def read(self, reading: Callable[[], Result]) -> Result:
@@ -110,7 +126,7 @@ def _kinds(given: object) -> frozenset[str]:
     return frozenset(f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(given).__mro__)
 
 
-def _arrays(given: Mapping[Any, Any], label: Path) -> dict[str, Any]:
+def _arrays(given: Mapping[Any, Any], label: LogFile) -> dict[str, Any]:
     """Named arrays, where the database would not check their lengths."""
     arrays = {str(name): column for name, column in given.items()}
     if not all(isinstance(column, np.ndarray) and column.ndim == 1 for column in arrays.values()):

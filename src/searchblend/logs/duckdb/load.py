@@ -92,18 +92,17 @@ class LineTable:
         self._session, self._drawing, self._keep_lines = session, drawing, keep_lines
         self.searches_only = searches_only
         self.has_optin = self._has_suggestions = False
-        self._given: GivenTable | None = None
+        self._given: list[GivenTable] = []
         session.add_function("query_is_usable", judge.query_is_usable)
         session.add_function("url_is_usable", judge.url_is_usable)
         session.add_function("host_is_usable", judge.host_is_usable)
         session.add_function("decoded_query", decoded_query, returns="VARCHAR")
 
     def take(self, given: object, columns: ColumnMap) -> Source:
-        """A table in the caller's memory as the one source of the lines."""
-        self._given = table = GivenTable(self._session, given)
-        layout = columns_layout(table.label, table.types, columns)
-        table.keep(layout.columns.values())
-        return replace(layout, format="table", table=table.name), [table.label]
+        """A table of a caller, a library or a database as a source of the lines."""
+        table, layout = take_table(self._session, given, columns)
+        self._given.append(table)
+        return layout, [table.label]
 
     def read(self, sources: Sequence[Source], on_bytes: OnBytes, on_fraction: Callable[[float], None]) -> Reading:
         """The one pass over the files."""
@@ -177,8 +176,8 @@ class LineTable:
             scans = [scan_layout(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
             self.searches_only = self.searches_only and all("time" in scan.roles for scan in scans)
             load = self._load_searches if self.searches_only else self._load_lines
-            if self._given is not None:
-                return feeds, self._given.read(lambda: load(scans))
+            if self._given:
+                return feeds, self._given[0].read(lambda: load(scans))
             try:
                 return feeds, load(scans)
             except DatabaseError as error:
@@ -199,7 +198,7 @@ class LineTable:
     def _make_counting(self, table: str, select: str) -> int:
         """Makes a table of what is scanned: how many rows. The database's profile does not count a caller's table."""
         scanned = self._session.execute_counting(f"CREATE TEMP TABLE {table} AS {select}")
-        return scanned if self._given is None else self._given.rows
+        return sum(table.rows for table in self._given) if self._given else scanned
 
     def _problems_of_lines(self) -> Counter[str]:
         rows = self._session.rows("SELECT problem, count(*) FROM lines GROUP BY problem")
@@ -288,6 +287,14 @@ class LineTable:
         }
 
 
+def take_table(session: DuckDBSession, given: object, columns: ColumnMap) -> tuple[GivenTable, Columns]:
+    """A table in the database's hands, and its layout."""
+    table = GivenTable(session, given)
+    layout = columns_layout(table.label, table.types, columns)
+    table.keep(layout.columns.values())
+    return table, replace(layout, format=table.format, table=table.name, snapshot=table.snapshot)
+
+
 def _guessing(session: DuckDBSession, load: Callable[[Known | None], Result]) -> Result:
     """Loads files as they begin and, if one turns out to be otherwise, again with what is known then."""
     try:
@@ -329,7 +336,7 @@ def reading_of(
     sources: Sequence[Source],
     feeds: Sequence[Feed],
     loaded: Loaded,
-    given: GivenTable | None = None,
+    given: Sequence[GivenTable] = (),
 ) -> Reading:
     """The counts, after checking that no line got lost between the gate and the database."""
     scanned, by_problem = loaded.scanned, loaded.by_problem
@@ -346,7 +353,8 @@ def reading_of(
     held_back = merged(check.held_back for check in checks)
     return Reading(
         bytes=sum(check.bytes for check in checks)
-        or sum(size_of(path) for _, paths in sources for path in paths if given is None),
+        or sum(table.bytes for table in given)
+        or sum(size_of(path) for _, paths in sources for path in paths if not given),
         lines=scanned + sum(kind.count for kind in held_back.values()),
         used=loaded.used,
         without_url=loaded.without_url,

@@ -68,8 +68,10 @@ _OTHER_BYTES: Final = {
     b"\xfe\xff": _UTF_16,
 }
 _TAR: Final = slice(257, 262)
+DELTA_LAKE: Final = "a Delta Lake table"
+ICEBERG: Final = "an Iceberg table"
 _TABLES: Final = {
-    "_delta_log": "a Delta Lake table",
+    "_delta_log": DELTA_LAKE,
     ".hoodie": "a Hudi table",
     ".hoodie_partition_metadata": "part of a Hudi table",
 }
@@ -194,13 +196,18 @@ def refuse_tables(files: Iterable[Path]) -> None:
         _refuse_table(folder)
 
 
+def table_kinds(folder: Path) -> list[str]:
+    """What a folder is, if its log of changes decides which of its files count."""
+    kinds = [kind for mark, kind in _TABLES.items() if (folder / mark).exists()]
+    if _has(folder, _ICEBERG):
+        kinds.append(ICEBERG)
+    if _has(folder, _PAIMON) or all((folder / part).is_dir() for part in _PAIMON_FOLDERS):
+        kinds.append("a Paimon table")
+    return kinds
+
+
 def _refuse_table(folder: Path) -> None:
-    kind = next((kind for mark, kind in _TABLES.items() if (folder / mark).exists()), None)
-    if kind is None and _has(folder, _ICEBERG):
-        kind = "an Iceberg table"
-    if kind is None and (_has(folder, _PAIMON) or all((folder / part).is_dir() for part in _PAIMON_FOLDERS)):
-        kind = "a Paimon table"
-    if kind is not None:
+    for kind in table_kinds(folder):
         raise _table(folder, kind)
 
 
@@ -210,6 +217,8 @@ def _has(folder: Path, patterns: Sequence[str]) -> bool:
 
 def _table(folder: Path, kind: str) -> InputError:
     advice = "its files hold deleted and replaced rows too: export the table to plain Parquet and read that"
+    if kind in (DELTA_LAKE, ICEBERG):
+        advice += ", or name the table's own folder as the log"
     return InputError(folder, f"is {kind}, and {advice}")
 
 

@@ -14,7 +14,11 @@ from typing import ClassVar, Final
 from searchblend.core.errors import InvalidColumns, listed
 from searchblend.logs.formats.remote import LogFile, partition_values
 
-FORMATS: Final = ("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet", "combined", "ubi")
+FORMATS: Final = (
+    *("auto", "aol", "yandex", "excite", "tsv", "csv", "jsonl", "parquet", "combined", "ubi"),
+    *("orc", "avro", "arrow", "delta", "iceberg"),
+)
+"""those of the second line come as tables (``logs/tables``)"""
 UTF_8: Final = "utf-8"
 UTF_16: Final = "utf-16"
 UTF_16_LE: Final = "utf-16-le"
@@ -138,6 +142,8 @@ class Columns:
     table: str | None = None
     """its name in the database, if it is no file"""
     in_folders: Mapping[str, str] = field(default_factory=dict)
+    snapshot: str | None = None
+    """which version of it was read, if it has versions"""
 
     @property
     def has_urls(self) -> bool:

@@ -167,6 +167,10 @@ class _Whole:
     def seekable(self) -> bool:
         return bool(self._raw.seekable())
 
+    @property
+    def closed(self) -> bool:
+        return bool(self._raw.closed)
+
     def close(self) -> None:
         self._raw.close()
 

@@ -103,12 +103,7 @@ def find_sources(
             same.append(file)
             continue
         sources.append((layout, [file]))
-        first = sources[0][0]
-        if layout.format != first.format:
-            raise InputError(file, f"is in format {layout.format}, other files of this log in {first.format}")
-        if layout.has_urls != first.has_urls:
-            with_urls, without = ("this file", "others") if layout.has_urls else ("others", "this file")
-            raise InputError(file, f"{with_urls} of this log have a column of URLs and {without} have none")
+        refuse_unlike(sources[0][0], layout, file)
     return sources
 
 
@@ -143,6 +138,15 @@ def decided_of(layout: Layout) -> dict[str, str | bool]:
     if layout.in_folders:
         decided["in_folders"] = ", ".join(sorted(layout.in_folders))
     return decided
+
+
+def refuse_unlike(first: Layout, layout: Layout, file: LogFile) -> None:
+    """``InputError`` if a file is in another format than the first one, or has URLs where that has none."""
+    if layout.format != first.format:
+        raise InputError(file, f"is in format {layout.format}, other files of this log in {first.format}")
+    if layout.has_urls != first.has_urls:
+        with_urls, without = ("this file", "others") if layout.has_urls else ("others", "this file")
+        raise InputError(file, f"{with_urls} of this log have a column of URLs and {without} have none")
 
 
 def _format_with(delimiter: str, format_name: str) -> str:

@@ -1,0 +1,89 @@
+"""A table that a library or a database keeps, as a stream of Arrow batches.
+
+Its columns are what the library says of them before a row is read. What goes wrong in a library, on either side of the
+database that takes the stream, is one line about the table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from searchblend.core.errors import InputError, SearchblendError
+from searchblend.logs.formats.remote import LogFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_AT_ONCE: Final = 1 << 13
+"""of rows that come one by one"""
+
+
+class StoredTable(ABC):
+    """One table, as it was when it was opened."""
+
+    snapshot: str | None = None
+    """which version of it is read, if it has versions; it may be published"""
+    bytes: int = 0
+    """of its files, where they are known"""
+
+    def __init__(self, format: str, label: LogFile) -> None:
+        """``label`` is what errors call it."""
+        self.format: Final = format
+        self.label: Final = label
+        self.failure: SearchblendError | None = None
+        """what went wrong while the database read it: it says no more than that something did"""
+        with self.in_our_words():
+            self.schema: Final = self.open()
+            names = self.schema.names
+            if len(set(names)) < len(names):
+                raise InputError(label, "two of its columns have the same name")
+
+    @abstractmethod
+    def open(self) -> pa.Schema:
+        """Whatever is needed before rows are read: all of its columns."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows; at least with these columns."""
+
+    def stream(self, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """The rows with these columns, in their order."""
+        import pyarrow as pa
+
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return pa.RecordBatchReader.from_batches(schema, self._noted(list(columns), schema))
+
+    def header(self) -> pa.RecordBatchReader:
+        """A stream without a row, which has the columns."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, [])
+
+    def _noted(self, columns: list[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            with self.in_our_words():
+                for batch in self.batches(columns):
+                    yield batch.select(columns).cast(schema)
+        except SearchblendError as error:
+            self.failure = self.failure or error
+            raise
+
+    @contextmanager
+    def in_our_words(self) -> Iterator[None]:
+        """Whatever a library raises, and nothing of its text: values may be in it, or names of users."""
+        try:
+            yield
+        except (SearchblendError, ImportError):
+            raise
+        except Exception as error:
+            raise InputError(self.label, self.problem(error)) from None
+
+    def problem(self, error: Exception) -> str:
+        """What an error of the library means."""
+        if isinstance(error, FileNotFoundError):
+            return "one of its files is missing"
+        reason = f"damaged, cut off, or of a kind that is not known here ({type(error).__name__})"
+        return f"the {self.format} table cannot be read: {reason}"

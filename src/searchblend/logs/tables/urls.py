@@ -1,0 +1,81 @@
+"""Names of tables that are no files of lines: what a path or a URL says before anything is opened.
+
+Tables of databases are ``postgresql://HOST/DATABASE?table=NAME`` and ``sqlite:///PATH?table=NAME``, with one more ``/``
+for a path from the root. No name that is shown has credentials in it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
+
+from searchblend.core.errors import UsageError
+
+ARROW_SUFFIXES: Final = {
+    ".orc": "orc",
+    ".avro": "avro",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+METADATA: Final = ".metadata.json"
+"""how a description of an Iceberg table ends"""
+_POSTGRESQL: Final = ("postgresql://", "postgres://")
+_SQLITE: Final = "sqlite://"
+_TABLE: Final = "table"
+
+
+def is_database(name: str) -> bool:
+    """Whether a name is a URL of a database."""
+    return name.startswith(_POSTGRESQL) or is_sqlite(name)
+
+
+def is_sqlite(name: str) -> bool:
+    return name.startswith(_SQLITE)
+
+
+def shown_log(name: str) -> str:
+    """What a log is called where people see it. A table is the same one from wherever it is read.
+
+    What stands before the last ``@`` is left out, wherever that is: a password may lack its percent signs.
+    """
+    if is_sqlite(name):
+        return f"{_SQLITE}/{sqlite_path(name)}?{_TABLE}={table_in(name)}"
+    if is_database(name):
+        place = name.partition("://")[2].rpartition("@")[2].partition("?")[0]
+        if place.count("[") != place.count("]"):
+            raise UsageError("LOG: expected an IPv6 address in brackets in the URL of a database")
+        return f"postgresql://{place}?{_TABLE}={table_in(name)}"
+    return name
+
+
+def table_in(url: str) -> str:
+    """The name of the table in a URL of a database."""
+    named = [unquote(value) for name, _, value in map(_parted, _parameters(url)) if name == _TABLE]
+    if len(named) != 1 or not named[0]:
+        raise UsageError(f"LOG: expected one ?{_TABLE}=NAME in the URL of a database")
+    return named[0]
+
+
+def sqlite_path(url: str) -> Path:
+    """The file in a URL of SQLite."""
+    slash, path = url[len(_SQLITE) :][:1], url[len(_SQLITE) + 1 :].partition("?")[0]
+    if slash != "/" or not path:
+        raise UsageError(f"LOG: expected {_SQLITE}/PATH?{_TABLE}=NAME, with one more / for a path from the root")
+    return Path(unquote(path)).absolute()
+
+
+def server_in(url: str) -> str:
+    """A URL of PostgreSQL as its own programs take it: without the table."""
+    others = "&".join(one for one in _parameters(url) if _parted(one)[0] != _TABLE)
+    return url.rpartition("?")[0] + (f"?{others}" if others else "")
+
+
+def _parameters(url: str) -> list[str]:
+    return url.rpartition("?")[2].split("&") if "?" in url else []
+
+
+def _parted(parameter: str) -> tuple[str, str, str]:
+    return parameter.partition("=")
