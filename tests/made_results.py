@@ -18,7 +18,7 @@ def uniform(*parts: object) -> float:
 
 def made_up(cell: Cell) -> dict[str, Any]:
     """Results that a run could have given: errors fall with ε and users, lists grow with the opt-in share."""
-    settings = dict(cell.settings)
+    settings: dict[str, Any] = dict(cell.settings)
     if cell.kind == "statistics":
         return {"users": 500_000, "queries": 4_800_000, "urls": 1_600_000, "clicks": 9}
     if cell.kind.startswith("kkmn"):

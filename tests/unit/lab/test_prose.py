@@ -43,7 +43,7 @@ def test_line_breaks_are_blanks_and_numbers_are_formatted_as_python_does():
         "Does not hold: “it rises” (1 of 2)."
     )
     assert prose("claims", verdicts=[1], failed=[], fitted=["it fits"]) == (
-        "1 of 1 claims hold for method paper on the synthetic logs, 1 of them because a parameter of the synthetic users "
-        "was fitted to it."
+        "1 of 1 claims hold for method paper on the synthetic logs, 1 of them because a parameter of the synthetic "
+        "users was fitted to it."
     )
     assert " in 12.5 % of these honest runs." in prose("groups", sentences=[], covered=[0.9], alarms=[0.25, 0.0])

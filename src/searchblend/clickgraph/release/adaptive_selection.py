@@ -84,18 +84,21 @@ def two_rounds(cap: int, relative: float, delta: float) -> tuple[FirstRound, Fra
         relative: σ for weight 1, if there were one round
         delta: of the thresholds
     """
-    sizes = []
-    for share in (FIRST_SHARE, 1 - FIRST_SHARE):
-        sigma = relative / math.sqrt(share)
-        units = units_for(sigma, cap)
-        sizes.append((min(on_sigma_grid(sigma * units), Fraction(LARGEST_SIGMA)), units))
-    (sigma, units), (second_sigma, second_units) = sizes
+    (sigma, units), (second_sigma, second_units) = (
+        _sized(cap, relative / math.sqrt(share)) for share in (FIRST_SHARE, 1 - FIRST_SHARE)
+    )
     noise = RoundedGaussian(sigma)
     allowed = CERTAIN_SHARE * delta
     upper = least_integer(lambda t: _certain_alone(cap, units, noise, t) <= allowed, above=units)
     carried = CARRIED * float(FIRST_SHARE / (1 - FIRST_SHARE)) * second_units / units
     lower = max(math.ceil(RUNNING_FROM * float(sigma)), units + 1)
     return FirstRound(noise, units, lower, upper, round(PARTS * carried)), second_sigma, second_units
+
+
+def _sized(cap: int, relative: float) -> tuple[Fraction, int]:
+    """σ on its grid and units of weight 1, where σ for weight 1 is given."""
+    units = units_for(relative, cap)
+    return min(on_sigma_grid(relative * units), Fraction(LARGEST_SIGMA)), units
 
 
 def _certain_alone(cap: int, units: int, noise: RoundedGaussian, threshold: int) -> float:
@@ -146,7 +149,7 @@ def _of_group(
     sigma, heaviest, lightest = first.noise.scale, weight(first.units, least), weight(first.units, most)
 
     def in_cells(held: int) -> Floats:
-        tails = normal_tail((np.append(cells_from, cells_to[-1]) - 0.5 - held) / sigma)
+        tails: Floats = normal_tail((np.append(cells_from, cells_to[-1]) - 0.5 - held) / sigma)
         return tails[:-1] - tails[1:]
 
     running = float(in_cells(lightest).sum()) * (1 - _SLACK)

@@ -98,6 +98,6 @@ def _people(people: str, alike: bool, users: int | None, run: int, seed: int) ->
 def _groups(people: str, alike: bool, users: int | None, run: int, seed: int) -> tuple[InMemoryGroup, InMemoryGroup]:
     everyone = _people(people, alike, users, run, seed)
     noise = SeededRandomness(seed_of(seed, "several records", people, alike, run))
-    starts = np.cumsum(everybody.lengths) - everybody.lengths
-    group = InMemoryGroup(everybody.universe, everybody.rows, starts, everybody.lengths, randomness=noise)
+    starts = np.cumsum(everyone.lengths) - everyone.lengths
+    group = InMemoryGroup(everyone.universe, everyone.rows, starts, everyone.lengths, randomness=noise)
     return group.split(people_named(people).optin, randomness=noise)

@@ -159,6 +159,9 @@ class CountedSearches:
     def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> InMemoryTally:
         raise InvalidParameter("algorithm", "expected one without weights: this log has counts alone")
 
+    def weighted_searches_of(self, queries: Sequence[str], first: int, units: int) -> dict[str, int]:
+        raise InvalidParameter("algorithm", "expected one without weights: this log has counts alone")
+
     def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> InMemoryTally:
         raise InvalidParameter("urls", "expected none: this log has no clicks")
 

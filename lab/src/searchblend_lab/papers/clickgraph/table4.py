@@ -66,7 +66,7 @@ class Table4:
 
     def _table(self, request: Request, results: Results) -> Table:
         first = {method: results[self._cells(request, method)[0]] for method in METHODS}
-        columns = ("rank", "survey, published", "log, published", "release, published", "log, run 1")
+        columns = ["rank", "survey, published", "log, published", "release, published", "log, run 1"]
         rows = [
             (
                 f"{i + 1}",
@@ -86,8 +86,8 @@ class Table4:
                 *(str(_social(first[m]["released"])) for m in METHODS),
             )
         )
-        columns += ("release, paper", "release, best")
-        return Table("Most common fears", columns, tuple(rows))
+        columns += ["release, paper", "release, best"]
+        return Table("Most common fears", tuple(columns), tuple(rows))
 
     def _text(self, tau: dict[str, Band | None], same: dict[str, float], social: dict[str, float]) -> str:
         shown = {m: number(band.mean if band else None, 2) for m, band in tau.items()}

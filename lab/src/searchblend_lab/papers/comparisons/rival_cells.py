@@ -69,12 +69,12 @@ class Crowd:
 @lru_cache(maxsize=2)
 def crowd(people: str, users: int | None, run: int, seed: int) -> Crowd:
     """The people of a run, as every mechanism has them."""
-    everybody = people_named(people).everybody(seed, run, users)
-    by_count = everybody.weighted_queries(Weights(1, 1)).at_least(1)
+    everyone = people_named(people).everyone(seed, run, users)
+    by_count = everyone.weighted_queries(Weights(1, 1)).at_least(1)
     pairs = [(count, str(record.query)) for count, records in by_count.items() for record in records]
     pairs.sort(key=lambda pair: (-pair[0], pair[1].encode()))
     counts = np.array([count for count, _ in pairs], dtype=np.int64)
-    return Crowd(tuple(query for _, query in pairs), counts, everybody.n_users)
+    return Crowd(tuple(query for _, query in pairs), counts, everyone.n_users)
 
 
 def compute(settings: Mapping[str, Any], run: int, seed: int) -> Found:
@@ -151,8 +151,8 @@ def _exact(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
 def _ours(people: Crowd, budget: Budget, own: int, optin: float | None) -> Found:
     assert optin is not None
     listed = ListedRecords([Record(query, WILDCARD) for query in people.queries])
-    everybody = CountGroup(listed, people.counts, people.n_users, generator(own))
-    optin_users, clients = everybody.split(optin)
+    everyone = CountGroup(listed, people.counts, people.n_users, generator(own))
+    optin_users, clients = everyone.split(optin)
     params = BlenderParams(budget, max_head_queries=OURS_LIST)
     try:
         release = run_blender(
