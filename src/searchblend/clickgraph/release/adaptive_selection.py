@@ -4,7 +4,7 @@ Weights with noise tell after a first round which queries are common enough to b
 nothing speaks for drop out, those that are published at once need no more, and each user spreads a fresh weight of
 norm 1 over the rest of their queries, a handful instead of all. What the second round finds is added to the first's.
 The noisy weights of the first round are never published, so only the outcome pays for naming; they may be used for
-that because the noise is drawn for every query that anybody has, whatever becomes of it. In the spirit of adaptive
+that because the noise is drawn for every query that anyone has, whatever becomes of it. In the spirit of adaptive
 weighting (Chen, Cohen-Addad, Epasto, Zadimoghaddam 2025), with another rule and a proof of its own:
 proofs/adaptive_selection.md.
 """

@@ -66,7 +66,7 @@ CLAIMS: tuple[Claim, ...] = (
         "f_C = 0.85: the clients' NDCG peaks there",
         check.splits,
         "fig10",
-        "to rank our made-up URLs takes more of the budget",
+        "to rank our synthetic URLs takes more of the budget",
     ),
     Claim(
         "4.3.1",
@@ -146,7 +146,7 @@ class Claims:
     title = "The claims of [BLJ] §4.2 and §4.3, one by one"
     source = "[BLJ] §4.2, §4.3"
     about = (
-        "Each sentence of the paper's evaluation that claims something, checked for method paper on the made-up logs. "
+        "Each sentence of the paper's evaluation that claims something, checked for method paper on the synthetic logs. "
         "Where a figure's page has a row for the same fact, it is counted there."
     )
 

@@ -57,7 +57,7 @@ def compute_selection(settings: Mapping[str, Any], run: int, seed: int) -> dict[
 
 
 def _searches(settings: Mapping[str, Any], run: int, seed: int) -> ZipfLog:
-    """A made-up week, or the searches of a log of one's own."""
+    """A synthetic week, or the searches of a log of one's own."""
     if "people" in settings:
         return log_of(settings["people"])
     return _week(settings["users"], settings["vocabulary"], run, seed)
