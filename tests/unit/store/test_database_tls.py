@@ -9,6 +9,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -75,20 +76,20 @@ def programs() -> Path | None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """Port and certificates of a server that takes TLS alone; it runs as another user if we are root."""
+def server():
+    """Port and certificates of a server that takes TLS alone; it runs as another user if we are root.
+
+    Its folder is not pytest's: every run of pytest shuts that one to others when it begins, perhaps while this one runs.
+    """
     binaries = programs()
     if binaries is None:
         pytest.skip("needs PostgreSQL's programs, built with TLS")
-    folder = tmp_path_factory.mktemp("tls")
+    folder = Path(tempfile.mkdtemp(prefix="sb-tls-"))
     make_certificates(folder)
     as_user = {}
     if os.geteuid() == 0:
         account = next((name for name in ("postgres", "pgserver", "nobody") if _exists(name)), "nobody")
         as_user = {"user": account, "group": pwd.getpwnam(account).pw_gid, "extra_groups": []}
-        for parent in [folder, *folder.parents][:4]:
-            if parent.stat().st_uid == 0 and parent not in (Path("/tmp"), Path("/")):
-                parent.chmod(parent.stat().st_mode | 0o011)
         for path in (folder, folder / "server.key", folder / "server.crt"):
             shutil.chown(path, account)
     data = folder / "data"
@@ -100,6 +101,7 @@ def server(tmp_path_factory):
         yield port, folder
     finally:
         subprocess.run([binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **{**quiet, "check": False})
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start(binaries, folder, quiet) -> int:

@@ -146,7 +146,7 @@ class Claims:
     title = "The claims of [BLJ] §4.2 and §4.3, one by one"
     source = "[BLJ] §4.2, §4.3"
     about = (
-        "Each sentence of the paper's evaluation that claims something, checked for method paper on the synthetic logs. "
+        "Each sentence of the paper's evaluation that claims something, checked for method paper on synthetic logs. "
         "Where a figure's page has a row for the same fact, it is counted there."
     )
 
