@@ -79,7 +79,7 @@ def programs() -> Path | None:
 def server():
     """Port and certificates of a server that takes TLS alone; it runs as another user if we are root.
 
-    Its folder is not pytest's: every run of pytest shuts that one to others when it begins, perhaps while this one runs.
+    Its folder is not pytest's: every run of pytest shuts that one to others when it begins, perhaps meanwhile.
     """
     binaries = programs()
     if binaries is None:
