@@ -26,7 +26,7 @@ from install import versions
 from pins import LOCK, ROOT
 from wheel import PROJECTS
 
-LAB_COMMANDS = ("evaluate", "audit")
+LAB_COMMANDS = ("evaluate", "audit", "compare")
 
 PLAIN = [
     "demo --users 20000",
@@ -65,7 +65,8 @@ PLAIN = [
 ]
 LAB = [
     "evaluate list",
-    "evaluate fig9 --quick --runs 1 -o results",
+    "evaluate fig9 --runs 1 -o results",
+    "compare clicks.tsv --rules threshold:30/5 --algorithms gaussian --attack-runs 2 -o comparison --json",
     "audit --list",
     "audit --only exact-noise --workers 1 --json",
 ]

@@ -118,7 +118,7 @@ def test_other_files_in_the_folder_are_noticed(release, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--max-queries-per-user", "0"], 2, "max_queries_per_user: expected a whole number of at least 1"),
+        (["--max-queries-per-user", "0"], 2, "--max-queries-per-user: expected a whole number of at least 1"),
         (["--delta", "0.01"], 2, "delta: expected less than 1/population"),
         (["--seed", "1"], 2, "--seed: a release draws its noise from the operating system"),
         (["--urls", "public"], 2, "--public-urls"),

@@ -12,6 +12,7 @@ from made_groups import people
 
 import searchblend as sb
 from searchblend.blender.result import result_of
+from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.synthetic.seeded import SeededRandomness
 
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -36,7 +37,8 @@ def graph() -> sb.ClickGraphRelease:
 
 @pytest.fixture(scope="module")
 def heavy(graph: sb.ClickGraphRelease) -> sb.HeavyValues:
-    return sb.HeavyValues({HOSTILE: 900, **{f"value {i}": 50 for i in range(11)}}, 30, graph.guarantee)
+    design = SelectionDesign.of(sb.Budget(1.0, 1e-6))
+    return sb.HeavyValues({HOSTILE: 900, **{f"value {i}": 50 for i in range(11)}}, design, graph.guarantee)
 
 
 def test_the_columns_of_a_blend_are_those_of_its_files(released: sb.BlenderRelease):

@@ -23,11 +23,12 @@ from typing import Any, Final
 import numpy as np
 from scipy.stats import binom
 
+from searchblend.clickgraph.release.adaptive_selection import PARTS, FirstRound
 from searchblend.clickgraph.release.click_log import Cap, ClickLog, InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.step import StepDesign, step_release_probability
 from searchblend.core.records import Record
-from searchblend.mechanisms.gaussian_account import weight
+from searchblend.mechanisms.gaussian_account import normal_tail, weight
 from searchblend.mechanisms.tally import Tally
 from searchblend.mechanisms.threshold import least_integer
 from searchblend.synthetic.seeded import SeededRandomness
@@ -168,16 +169,16 @@ class ReleaseUnderAttack:
             found.append(self._finding(kind.name, named[kind], self._runs * PEOPLE, self._law_of(kind), allowed))
         return found
 
-    def _law_of(self, kind: Kind) -> float | None:
-        """The probability that a person of this kind is named, from the tails of the noise; None: (ε, δ) says it."""
+    def _law_of(self, kind: Kind) -> float:
+        """The probability that a person of this kind is named, from the tails of the noise."""
         if kind.own_page and (step := self._design.click_counts):
             return step_release_probability(step, 1)
-        if self._design.rounds[0].first_round is not None:
-            return None
         caps = self._design.params.max_queries_per_user
         items = min(len({search.query for search in kind.session(0, "")}), caps)
         quiet = 0.0
         for step in self._design.rounds:
+            if step.first_round is not None:
+                return _law_of_two_rounds(step, step.first_round, items, kind.accounts)
             added = kind.accounts * (weight(step.units, items) if step.units > 1 else 1)
             quiet += items * math.log1p(-step_release_probability(step, added))
         return -math.expm1(quiet)
@@ -275,6 +276,19 @@ def shown_epsilon(inside: Sequence[float], outside: Sequence[float], delta: floa
         return max(epsilon_bound(hits, misses, len(inside[runs]), delta, LEVEL), 0.0)
 
     return bound(max(cuts, key=lambda cut: bound(cut, chosen_on)), tested_on) if trials > 1 else 0.0
+
+
+def _law_of_two_rounds(step: StepDesign, first: FirstRound, items: int, accounts: int) -> float:
+    """Adaptive selection of what accounts that search the same have alone: m of the items stay in the running."""
+    held, z = accounts * weight(first.units, items), np.arange(first.lower, first.upper)
+    tails = normal_tail((np.append(z, first.upper) - 0.5 - held) / first.noise.scale)
+    missing = np.ceil((step.threshold or 0) - first.carried * z / PARTS)
+    silent = 0.0
+    for m in range(items + 1):
+        added = accounts * weight(step.units, max(m, 1))
+        quiet = (tails[:-1] - tails[1:]) @ (1 - normal_tail((missing - 0.5 - added) / step.noise.scale))
+        silent += math.comb(items, m) * quiet**m * (1 - tails[0]) ** (items - m)
+    return float(1 - silent)
 
 
 def _is_certain(step: StepDesign, each: int, users: int) -> bool:

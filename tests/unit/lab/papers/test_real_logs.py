@@ -86,7 +86,7 @@ def test_an_opt_in_column_and_columns_of_other_names(tmp_path, monkeypatch):
     [
         (["real"], "real: --logs FILE…: expected the logs", 2),
         (["fig9", "real"], "real: --logs FILE…: expected the logs", 2),
-        (["fig9", "--logs", "log.csv"], "fig9: --logs: has no effect", 2),
+        (["fig9", "--logs", "log.csv"], "fig9: --logs: only real compares", 2),
         (["fig9", "--epsilons", "1"], "--epsilons: only with --logs", 2),
         (["real", "--logs", "log.csv", "--epsilons", "0"], "epsilon", 2),
         (["real", "--logs", "log.csv", "--delta", "0.5"], "0.5 is not below 1/users of log.csv", 2),
