@@ -159,14 +159,14 @@ class Installed:
         return done.stdout
 
 
-WALK = """
+WALK = f"""
 import json
 from searchblend.cli.parser import SUMMARIES, build_parser
 def walk(parser, path):
     inner = [action for action in parser._actions if isinstance(action.choices, dict)]
     named = [(name, one) for action in inner for name, one in action.choices.items()]
     return [walked for name, one in named for walked in walk(one, [*path, name])] or [path]
-lab = ["evaluate", "audit"]
+lab = {list(LAB_COMMANDS)}
 paths = [path for name in SUMMARIES if name not in lab for path in walk(build_parser(name), []) if path[0] == name]
 print(json.dumps([" ".join(path) for path in paths] + lab))
 """
