@@ -22,6 +22,7 @@ from searchblend_lab.papers.cells import Scalar
 from searchblend_lab.papers.experiment import Experiment, Finding, Outcome, Request, Table
 from searchblend_lab.papers.people import people_named
 
+DOCUMENT_VERSION: Final = 2
 _TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 _FORMS: Final[Mapping[str, Callable[[Any], Scalar]]] = {name: form for form, name in _TYPES.items()}
 
@@ -100,7 +101,7 @@ def document(experiment: Experiment, outcome: Outcome, request: Request) -> dict
     """The experiment as one JSON document."""
     return {
         "format": "searchblend-evaluation",
-        "version": 2,
+        "version": DOCUMENT_VERSION,
         "experiment": experiment.name,
         "title": experiment.title,
         "source": experiment.source,

@@ -13,7 +13,7 @@ from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
 from searchblend.pages.layout import Cell, PageTable, TableColumn, page_assets, render
 from searchblend_lab.papers.experiment import Agreement, Finding, Table
-from searchblend_lab.papers.outputs import findings_table, markdown_table
+from searchblend_lab.papers.outputs import DOCUMENT_VERSION, findings_table, markdown_table
 from searchblend_lab.papers.registry import EXPERIMENTS
 
 INDEX: Final = "index.md"
@@ -28,9 +28,13 @@ INTRODUCTION: Final = (
 
 
 def documents(folder: Path) -> list[dict[str, Any]]:
-    """The JSON documents of the experiments that the folder holds, in the order of the registry."""
+    """The JSON documents of the experiments that the folder holds, in the order of the registry.
+
+    Those of an earlier version are left out: their rows do not say how they stand to the papers.
+    """
     paths = [folder / f"{name}.json" for name in EXPERIMENTS]
-    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.is_file()]
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.is_file()]
+    return [document for document in found if document["version"] == DOCUMENT_VERSION]
 
 
 def write_index(folder: Path) -> None:
