@@ -23,18 +23,18 @@ from typing import Any, Final
 import numpy as np
 from scipy.stats import binom
 
-from searchblend.clickgraph.release.adaptive_selection import PARTS, FirstRound
 from searchblend.clickgraph.release.click_log import Cap, ClickLog, InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.step import StepDesign, step_release_probability
 from searchblend.core.records import Record
-from searchblend.mechanisms.gaussian_account import normal_tail, weight
+from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import Tally
 from searchblend.mechanisms.threshold import least_integer
 from searchblend.synthetic.seeded import SeededRandomness
 from searchblend_lab.comparison.people import KINDS, PEOPLE, Account, Kind, crowd, page_of, planted
 from searchblend_lab.comparison.published import Published, TrueCounts, publish
 from searchblend_lab.comparison.rules import Rule
+from searchblend_lab.evidence.boundaries import named_in_two_rounds
 from searchblend_lab.evidence.bounds import epsilon_bound, lower_bound, upper_bound
 
 LEVEL: Final = 0.05
@@ -178,7 +178,7 @@ class ReleaseUnderAttack:
         quiet = 0.0
         for step in self._design.rounds:
             if step.first_round is not None:
-                return _law_of_two_rounds(step, step.first_round, items, kind.accounts)
+                return named_in_two_rounds(step, step.first_round, items, kind.accounts)
             added = kind.accounts * (weight(step.units, items) if step.units > 1 else 1)
             quiet += items * math.log1p(-step_release_probability(step, added))
         return -math.expm1(quiet)
@@ -276,19 +276,6 @@ def shown_epsilon(inside: Sequence[float], outside: Sequence[float], delta: floa
         return max(epsilon_bound(hits, misses, len(inside[runs]), delta, LEVEL), 0.0)
 
     return bound(max(cuts, key=lambda cut: bound(cut, chosen_on)), tested_on) if trials > 1 else 0.0
-
-
-def _law_of_two_rounds(step: StepDesign, first: FirstRound, items: int, accounts: int) -> float:
-    """Adaptive selection of what accounts that search the same have alone: m of the items stay in the running."""
-    held, z = accounts * weight(first.units, items), np.arange(first.lower, first.upper)
-    tails = normal_tail((np.append(z, first.upper) - 0.5 - held) / first.noise.scale)
-    missing = np.ceil((step.threshold or 0) - first.carried * z / PARTS)
-    silent = 0.0
-    for m in range(items + 1):
-        added = accounts * weight(step.units, max(m, 1))
-        quiet = (tails[:-1] - tails[1:]) @ (1 - normal_tail((missing - 0.5 - added) / step.noise.scale))
-        silent += math.comb(items, m) * quiet**m * (1 - tails[0]) ** (items - m)
-    return float(1 - silent)
 
 
 def _is_certain(step: StepDesign, each: int, users: int) -> bool:

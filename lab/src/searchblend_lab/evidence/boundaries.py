@@ -10,11 +10,14 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from searchblend.blender.best.many_records import measure_head_list
 from searchblend.blender.best.many_records_design import many_records_design
 from searchblend.blender.best.stability_histogram import count_head_list, curator_design
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.paper.create_head_list import create_head_list
+from searchblend.clickgraph.release.adaptive_selection import PARTS, FirstRound
 from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release_data import release_data, select_queries
@@ -23,6 +26,7 @@ from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import WILDCARD, Record
+from searchblend.mechanisms.gaussian_account import normal_tail, weight
 from searchblend.mechanisms.threshold import printed_threshold
 from searchblend_lab.evidence.bounds import lower_bound, two_sided
 from searchblend_lab.evidence.evidence import ADD_REMOVE, REPLACE_ONE, Claim, Effort, Finding, judged
@@ -110,8 +114,24 @@ def click_graph(algorithm: str, effort: Effort) -> list[Finding]:
     chosen, _ = select_queries(log, design, randomness=SystemRandomness())
     named = len({query.split()[0] for query in chosen})
     claim = Claim(budget.epsilon, math.fsum(step.delta for step in design.rounds), ADD_REMOVE)
-    quiet = math.prod((1 - _named_in(step)) ** 2 for step in design.rounds)
+    quiet = math.prod(
+        1 - named_in_two_rounds(step, step.first_round, 2, 1) if step.first_round else (1 - _named_in(step)) ** 2
+        for step in design.rounds
+    )
     return [judge_boundary(f"selection of {algorithm}: queries of one user", named, n, 1 - quiet, claim, effort)]
+
+
+def named_in_two_rounds(step: StepDesign, first: FirstRound, items: int, accounts: int) -> float:
+    """P(adaptive selection names something that accounts alone have, which search the same); m of the items run on."""
+    held, z = accounts * weight(first.units, items), np.arange(first.lower, first.upper)
+    tails = normal_tail((np.append(z, first.upper) - 0.5 - held) / first.noise.scale)
+    missing = np.ceil((step.threshold or 0) - first.carried * z / PARTS)
+    silent = 0.0
+    for m in range(items + 1):
+        added = accounts * weight(step.units, max(m, 1))
+        quiet = (tails[:-1] - tails[1:]) @ (1 - normal_tail((missing - 0.5 - added) / step.noise.scale))
+        silent += math.comb(items, m) * quiet**m * (1 - tails[0]) ** (items - m)
+    return float(1 - silent)
 
 
 def _named_in(step: StepDesign) -> float:

@@ -63,6 +63,14 @@ OTHER_MUTANTS: Final[tuple[Mutant, ...]] = (
         3,
     ),
     Mutant(
+        "adaptive_gaussian: threshold a user lower",
+        "threshold",
+        faults.step_threshold(SELECT, lambda step: step.units),
+        partial(boundaries.click_graph, "adaptive_gaussian"),
+        "boundary test",
+        5,
+    ),
+    Mutant(
         "dp_sips: thresholds a user lower",
         "δ",
         faults.step_threshold(SELECT, lambda step: step.units),
