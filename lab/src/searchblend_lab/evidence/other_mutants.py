@@ -63,9 +63,9 @@ OTHER_MUTANTS: Final[tuple[Mutant, ...]] = (
         3,
     ),
     Mutant(
-        "adaptive_gaussian: threshold a user lower",
+        "adaptive_gaussian: threshold three users lower",
         "threshold",
-        faults.step_threshold(SELECT, lambda step: step.units),
+        faults.step_threshold(SELECT, lambda step: 3 * step.units),
         partial(boundaries.click_graph, "adaptive_gaussian"),
         "boundary test",
         5,
