@@ -77,6 +77,7 @@ def total_delta(epsilon: float, first: Reach, *later: Reach) -> float:
     Which way applies to the first step is fixed by the data; a later step's may depend on what was published, so later
     steps count at their worst on both sides.
     """
+    assert not any(step.entwined for step in later), "proved for a first step alone"
     worst = [step.worst for step in later]
     mu = np.sqrt(first.mu_squared + math.fsum(float(step.mu_squared[0]) for step in worst))
     quiet = first.quiet + math.fsum(float(step.quiet[0]) for step in worst)
@@ -92,6 +93,7 @@ def replaced_delta(epsilon: float, first: Reach, *later: Reach) -> float:
     Each of the two has a way in the first step, whatever the other's is. What both add to counts that are there anyway
     is not negative, so that the squares of their norms add up (proofs/many_records.md).
     """
+    assert not any(step.entwined for step in (first, *later)), "proved for adding and removing a user alone"
     worst, ways = [step.worst for step in later], first.frontier
     after = math.fsum(float(step.mu_squared[0]) for step in worst)
     quiet = ways.quiet + math.fsum(float(step.quiet[0]) for step in worst)

@@ -197,7 +197,7 @@ def select_values(
     Args:
         paths: files in any format of ``read_log`` but Yandex's, or a table in memory as for ``read_log``
         budget: (ε, δ) of each user
-        user: the column of users, strings or whole numbers; rows without one (in text: an empty one) are left out
+        user: the column of users, strings or whole numbers; rows without one, or with an empty one, are left out
         value: the column of values, likewise; AOL's and Excite's logs need no names, their values are the queries
         format: of files, as for ``read_log``
         delimiter: between the fields of CSV or TSV, as for ``read_log``
@@ -371,7 +371,7 @@ def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
 
 
 def _rows(layout: Columns, table: str) -> str:
-    columns = {role: f"{quoted_name(name)}::VARCHAR" for role, name in layout.columns.items()}
+    columns = {role: f"nullif({quoted_name(name)}::VARCHAR, '')" for role, name in layout.columns.items()}
     columns |= {role: f"nullif({quoted(value)}, '')" for role, value in layout.in_folders.items()}
     return f"SELECT {columns['user']} AS person, {columns['query']} AS held FROM {table}"
 

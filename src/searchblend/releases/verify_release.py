@@ -121,7 +121,7 @@ def _selection(statement: Statement) -> Iterator[Check]:
         return
     detail = f"noise and threshold need δ = {design.delta:.3g} at ε = {design.budget.epsilon:g}"
     yield Check("δ computed again", design.delta <= design.budget.delta, detail)
-    same = statement.parameters.get("integer_threshold") == design.integer
+    same = (statement.parameters.get("integer_threshold"), statement.method) == (design.integer, design.method)
     detail = "as stated" if same else "differs from the one that the parameters give"
     yield Check("threshold", same, detail)
 

@@ -21,9 +21,10 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyroaring import BitMap64
 
 from searchblend.cli.main import main
-from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter, UsageError
+from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter, SearchblendError, UsageError
 from searchblend.core.privacy import Budget
 from searchblend.logs.read import read_log
+from searchblend.logs.tables.urls import shown_log
 from searchblend.releases.select_values import select_values
 
 
@@ -227,6 +228,49 @@ def test_times_of_avro_are_moments(tmp_path: Path):
     path = avro(tmp_path, arrow.Table.from_pylist(rows), time=moment)
     with read_log(path, draws=0) as log:
         assert log._engine._session.rows("SELECT moment FROM lines") == [(1141171200.0,)]  # type: ignore[attr-defined]
+
+
+def test_the_name_of_a_folder_is_a_column_where_an_option_names_it(tmp_path: Path):
+    folder = tmp_path / "user=zed"
+    folder.mkdir()
+    for make in (orc, parquet):
+        with read_log(make(folder), columns={"user": "user"}) as log:
+            assert log.summary.users == 1
+
+
+def test_empty_strings_are_no_users_and_no_values(tmp_path: Path):
+    rows = arrow.table({"user": ["", *(f"u{i}" for i in range(300))], "value": ["x", *["tea"] * 150, *[""] * 150]})
+    for make in (orc, parquet):
+        selected = select_values(make(tmp_path, rows), Budget(4.0, 1e-9))
+        assert set(selected.counts) == {"tea"}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("https://u:SECRET@h.example/t.tsv?sig=SECRET", "https://h.example/t.tsv"),
+        ("postgresql://u:SECRET@h/db?table=t&password=SE@CRET", "postgresql://h/db?table=t"),
+        ("postgresql://h/db?table=x@y", "postgresql://h/db?table=x@y"),
+        ("postgresql://u:SEC?RET@h/db?table=t", "postgresql://h/db?table=t"),
+    ],
+)
+def test_what_a_log_is_called_has_no_credentials(name: str, shown: str):
+    assert shown_log(name) == shown
+
+
+@pytest.mark.parametrize("options", [{"format": "delta"}, {"format": "iceberg", "engine": "spark"}])
+@pytest.mark.parametrize(
+    "name", ["https://u:SECRET@h.example/t?sig=SECRET", "mysql://u:SECRET@h/t", "https://u:SECRET@[bad/t"]
+)
+def test_refusals_of_urls_have_no_credentials(name: str, options: dict[str, str]):
+    with pytest.raises(SearchblendError) as refusal:
+        read_log(name, **options)  # type: ignore[arg-type]
+    assert "SECRET" not in str(refusal.value)
+
+
+def test_quoted_line_feeds_mean_nothing_to_rows(tmp_path: Path):
+    with pytest.raises(InvalidParameter, match="quoted-line-feeds: only of CSV"):
+        read_log(orc(tmp_path), quoted_line_feeds=True)
 
 
 @pytest.mark.parametrize("kind", ["orc", "arrow", "avro", "delta", "iceberg"])

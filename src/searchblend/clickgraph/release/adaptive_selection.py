@@ -56,6 +56,11 @@ class FirstRound:
     def mu_squared(self) -> float:
         return (self.units / self.noise.scale) ** 2
 
+    @property
+    def largest_carried(self) -> int:
+        """The most that one user's weight here adds to the second round's."""
+        return -(-self.carried * self.units // PARTS)
+
     @cached_property
     def cells(self) -> tuple[Floats, Floats]:
         """The range from ``lower`` to ``upper`` in cells: first whole numbers of each, and the one after the last."""

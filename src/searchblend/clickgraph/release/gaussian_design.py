@@ -197,5 +197,6 @@ def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
 
 def _reach_of(step: StepDesign) -> Reach:
     if step.first_round is not None:
-        return reach_of_two_rounds(step.first_round, step.units, step.noise.scale, step.delta)
+        own = OwnQueries(step.cap.first, step.first_round, step.noise.scale, step.units)
+        return reach_of_two_rounds(step.first_round, step.units, step.noise.scale, own.named(step.threshold or 0))
     return reach(step.cap.first, step.units, step.noise.scale, step.threshold)

@@ -168,7 +168,7 @@ def _threshold_conditions(design: ClickGraphDesign) -> list[Condition]:
         )
         for step in design.steps
         if step.threshold is not None
-        for least in [step.units if step.cap.distinct else step.cap.first]
+        for least in [step.largest_part]
     ]
 
 

@@ -81,6 +81,14 @@ class StepDesign:
         return CountThreshold(self.threshold, self.noise)
 
     @property
+    def largest_part(self) -> int:
+        """The most that one user adds to what the threshold is compared with."""
+        if not self.cap.distinct:
+            return self.cap.first
+        carried = 0 if self.first_round is None else self.first_round.largest_carried
+        return self.units + carried
+
+    @property
     def law(self) -> NoiseLaw:
         """The law of the noise for readers of the release."""
         gaussian = isinstance(self.noise, RoundedGaussian)

@@ -290,9 +290,11 @@ class LineTable:
 def take_table(session: DuckDBSession, given: object, columns: ColumnMap) -> tuple[GivenTable, Columns]:
     """A table in the database's hands, and its layout."""
     table = GivenTable(session, given)
+    columns = columns.of(table.label)
     layout = columns_layout(table.label, table.types, columns)
     table.keep(layout.columns.values())
-    return table, replace(layout, format=table.format, table=table.name, snapshot=table.snapshot)
+    named = replace(layout, format=table.format, table=table.name, snapshot=table.snapshot)
+    return table, replace(named, in_folders=columns.in_folders)
 
 
 def _guessing(session: DuckDBSession, load: Callable[[Known | None], Result]) -> Result:

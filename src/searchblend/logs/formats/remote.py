@@ -78,6 +78,10 @@ def is_remote(name: str) -> bool:
         return False
     if scheme[1].lower() not in _PACKAGES:
         raise InputError(f"{scheme[1]}://…", f"expected a path, or a URL of {', '.join(_PACKAGES)}")
+    try:
+        urlsplit(name)
+    except ValueError:
+        raise InputError(f"{scheme[1]}://…", "expected an IPv6 address in brackets in its URL") from None
     return True
 
 

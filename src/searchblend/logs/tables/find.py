@@ -78,7 +78,9 @@ def _database(url: str, options: ReadOptions) -> StoredTable:
 
 def _table_of_lake(name: str, format: str) -> StoredTable:
     if is_remote(name):
-        raise InputError(name, "tables of Delta Lake and Iceberg are read from a disk: export it to plain Parquet")
+        raise InputError(
+            shown_log(name), "tables of Delta Lake and Iceberg are read from a disk: export it to plain Parquet"
+        )
     path = local_path(name)
     if not path.exists():
         raise InputError(path, "no such table")
@@ -120,5 +122,7 @@ def _refuse_text_options(options: ReadOptions, what: str) -> None:
         raise InvalidParameter("encoding", f"only of text: {what} has strings")
     if options.delimiter is not None:
         raise InvalidParameter("delimiter", f"only of text: {what} has columns")
+    if options.quoted_line_feeds:
+        raise InvalidParameter("quoted-line-feeds", f"only of CSV: {what} has rows")
     if options.query_parameter is not None:
         raise InvalidParameter("query-parameter", "only with --format combined")

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from searchblend.core.errors import UsageError
+from searchblend.logs.formats.remote import RemoteFile, is_remote
 
 ARROW_SUFFIXES: Final = {
     ".orc": "orc",
@@ -44,11 +45,12 @@ def shown_log(name: str) -> str:
     if is_sqlite(name):
         return f"{_SQLITE}/{sqlite_path(name)}?{_TABLE}={table_in(name)}"
     if is_database(name):
-        place = name.partition("://")[2].rpartition("@")[2].partition("?")[0]
+        server = name.rpartition("?")[0] or name  # parameters may hold a password, and that an @
+        place = server.partition("://")[2].rpartition("@")[2].partition("?")[0]
         if place.count("[") != place.count("]"):
             raise UsageError("LOG: expected an IPv6 address in brackets in the URL of a database")
         return f"postgresql://{place}?{_TABLE}={table_in(name)}"
-    return name
+    return str(RemoteFile(name)) if is_remote(name) else name
 
 
 def table_in(url: str) -> str:
