@@ -111,7 +111,8 @@ def _show_dry_run(selection: Selection, *, as_json: bool) -> None:
         figures = {"threshold": design.integer, "noise_scale": design.noise.scale, "method": design.method}
         print_json({"epsilon": budget.epsilon, "delta": budget.delta, "neighbors": design.neighbors.value, **figures})
         return
-    values = "One value of each user is" if design.values_per_user == 1 else f"Up to {design.values_per_user} are"
+    most = design.values_per_user
+    values = "One value of each user is" if most == 1 else f"Up to {most} values of each user are"
     print_line(
         f"ε = {budget.epsilon:g}, δ = {budget.delta:g} for each user; nothing was read.\n"
         f"{values} drawn; named are values that about {design.integer} users or more drew. "

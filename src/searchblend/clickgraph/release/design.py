@@ -55,7 +55,7 @@ class ClickGraphDesign:
         growth = math.exp(budget.epsilon)
         sampler = (1 + growth) * math.fsum(step.sampler_distance for step in steps)
         design = cls(params, steps, mechanism, sampler)
-        if not design.delta <= budget.delta:  # nor what is no number
+        if not design.delta <= budget.delta:  # a δ that is NaN is refused, too
             raise InvalidParameter("delta", f"too small at this ε: these steps need δ ≥ {design.delta:.3g}")
         return design
 
