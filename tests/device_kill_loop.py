@@ -300,6 +300,7 @@ class Loop:
             if not self.goes_on:
                 break
             self.rounds += 1
+            service.put(service.head_list, self._task.head_list(number=number))
             service.put(service.manifest, self._task.manifest(number=number))
             for _ in range(self._random.randint(3, 7)):
                 killer.somehow()

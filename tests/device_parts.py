@@ -17,22 +17,28 @@ from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.core.documents import decode, encode
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import HeadList
 from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import LOCAL, OPT_IN, text_digest, text_of
-from searchblend.device.policy import Policy
+from searchblend.device.policy import POLICY, Policy
 from searchblend.device.rounds import Outcome
 from searchblend.device.transport import Transport
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import Manifest, encode_signed
+from searchblend.wire.optin_result import DrawnBy, OptinResult, certify
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import RoundKey, SigningKey, sign_manifest
 
 NOW = 1_800_000_000
 TASK = bytes(range(16)).hex()
-HEAD = HeadList({"weather": ["https://weather.example", "https://sky.example"], "news": ["https://news.example"]})
+FILLERS = [(f"filler {i}", [f"https://filler{i}.example"]) for i in range(POLICY.fewest_queries)]
+"""what makes a list long enough for a device to answer"""
+HEAD = HeadList(
+    [("weather", ["https://weather.example", "https://sky.example"]), ("news", ["https://news.example"]), *FILLERS]
+)
 CODE = "a code of sixteen signs"
 Reply = int | bytes | tuple[int, str] | Literal["drop", "slow"]
 """a status, bytes to write as they are, a status and the name of a problem, or no whole answer"""
@@ -48,6 +54,7 @@ class MadeTask:
         self.curator = SigningKey.new()
         self.params = BlenderParams(Budget(epsilon, delta))
         self.private_key, self.public_key = new_round_key()
+        self._drawn: dict[tuple[str, int], OptinResult] = {}
         self.sequence = 0
         self.consent = text_of("opt-in")
         self.agreed = 1
@@ -57,8 +64,19 @@ class MadeTask:
     def point(self) -> str:
         return self.key.public_point.hex()
 
-    def head_list(self, head: HeadList = HEAD, **changes: object) -> bytes:
-        return json.dumps({**encode_head_list(head, self.params, self.design), **changes}, ensure_ascii=False).encode()
+    def head_list(self, head: HeadList = HEAD, number: int = 1, **changes: object) -> bytes:
+        """The same bytes for the same list and round, since the manifest names their digest."""
+        key = (head.digest, number)
+        if key not in self._drawn:
+            self._drawn[key] = self.drawn(head, number)
+        document = encode_head_list(head, self.params, self.design, optin_result=self._drawn[key])
+        return json.dumps({**document, **changes}, ensure_ascii=False).encode()
+
+    def drawn(self, head: HeadList, number: int) -> OptinResult:
+        """The word of this task's curator for a list."""
+        budget = self.params.budget
+        drawn_by = DrawnBy(self.task, number, repr(budget.epsilon), repr(budget.delta))
+        return certify(head, drawn_by, self.curator.sign, self.curator.public_point, SystemRandomness())
 
     def shape(self, number: int, head: HeadList = HEAD) -> ReportShape:
         return ReportShape.of(bytes.fromhex(self.task), number, head, self.params, self.design)
@@ -67,7 +85,7 @@ class MadeTask:
         self, phase: str = "client", number: int = 1, head: HeadList = HEAD, **changes: object
     ) -> dict[str, Any]:
         self.sequence += 1
-        content = self.head_list(head)
+        content = self.head_list(head, number)
         client = {
             "artifact": hashlib.sha256(content).hexdigest(),
             "digest": head.digest,
@@ -178,7 +196,7 @@ class RecordingService:
             number: Of the round.
             **changes: Other fields of the manifest.
         """
-        content = task.head_list(head)
+        content = task.head_list(head, number)
         self.artifacts[hashlib.sha256(content).hexdigest()] = content
         self.manifest = task.manifest(phase, number, head, **changes) if manifest is None else manifest
 

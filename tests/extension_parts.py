@@ -119,7 +119,7 @@ class DrivenRound(Population):
         wanted = {
             "name": "searches",
             "delta": 1e-5,
-            "max_head_queries": 10,
+            "max_head_queries": 30,
             "records_per_optin": 1,
             "min_optin": 50,
             "min_clients": 50,

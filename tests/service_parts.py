@@ -15,6 +15,7 @@ from searchblend.blender.paper.local_report import local_report
 from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import decode
 from searchblend.core.records import Record
+from searchblend.device.policy import POLICY
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
 from searchblend.service.round_model import decode_figures, sealing_context, settings_of, shape_of
@@ -76,6 +77,15 @@ def people(n: int, *, seed: int, urls: bool = True) -> list[Record]:
             url = f"http://{query}.example/{generator.choices('ab', [3, 1])[0]}"
             made.append(Record(query, url) if urls else Record(query))
     return made
+
+
+def enough_to_answer(holders: int = 16) -> list[Record]:
+    """People with other common queries: with those of ``people`` a list that devices do not find too short.
+
+    With ε = 4 for one record and δ = 1e-5 a query of 16 people falls below its threshold of 7 once in 5 · 10⁸ draws.
+    """
+    others = range(POLICY.fewest_queries - len(QUERIES) + 1)
+    return [Record(f"common {i}", f"http://common{i}.example/a") for i in others for _ in range(holders)]
 
 
 def crowd(*, seed: int, urls: bool = True) -> list[Record]:

@@ -6,22 +6,24 @@ import { Tape } from "./tape.js";
 import { core, readVectors, replay, replayed, vectorFiles } from "./vectors.js";
 
 const { admit } = await core("admission");
-const { fromHex, sha256, toHex, utf8 } = await core("bytes");
+const { fromHex, sha256, textOf, toHex, utf8 } = await core("bytes");
 const { readEnrolment } = await core("enrolment");
 const errors = await core("errors");
-const { decodeHeadList } = await core("head_list");
+const { decodeHeadList, readHeadList } = await core("head_list");
 const { localReport } = await core("local_report");
 const { normalize, normalizeUrl } = await core("normalize");
 const { decodePack, encodePack } = await core("pack");
 const { applyDelta } = await core("pack_delta");
+const { decodeOptinResult, signedResult } = await core("optin_result");
 const { ReportParams } = await core("params");
+const policy = await core("policy");
 const { HeadList } = await core("records");
 const { countersOf, decodeReport, encodeReport, ReportShape } = await core("report");
 const { ReportProbabilities } = await core("report_probabilities");
 const { contributorTag, openRecords, sealRecords } = await core("sealed");
 const { openPack } = await core("search");
 const { verifySignedPack } = await core("signed_pack");
-const { isRoundKeySigned, verifyManifest } = await core("signing");
+const { isDrawnByCurator, isRoundKeySigned, pinnedKeys, verifyManifest } = await core("signing");
 const { signedRoundKey } = await core("round_key");
 const { subsetReport } = await core("subset_report");
 const { suspicions } = await core("suspects");
@@ -198,6 +200,35 @@ replay("bad_round_key", async (one) => assert.equal(await isRoundKeySigned(one.m
 replay("bad_manifest", (one) =>
   refused(errors.MessageError, one.says, () => verifyManifest(utf8(one.message), pinnedOf(one))),
 );
+
+const isDrawn = async (one, curators = one.curators) =>
+  isDrawnByCurator(decodeOptinResult(one.result), new HeadList(one.queries), one.drawn_by, await pinnedKeys(curators));
+replay("optin_result", async (one) => {
+  const signed = textOf(await signedResult(decodeOptinResult(one.result), new HeadList(one.queries), one.drawn_by));
+  assert.ok(signed.includes(`"root":"${one.root}"`), signed);
+  assert.equal(await isDrawn(one), true);
+  assert.equal(await isDrawn(one, [`04${"ab".repeat(64)}`]), false);
+});
+replay("bad_optin_result", async (one) => {
+  if (one.says) await refused(errors.MessageError, one.says, async () => decodeOptinResult(one.result));
+  else assert.equal(await isDrawn(one), false);
+});
+
+async function refusalOf(one) {
+  if (one.ask === "budget") return policy.withinBudget(one.recent, one.ever, one.own) ? null : "over-budget";
+  try {
+    policy.checkRequest(one.manifest);
+    if (one.ask === "list") {
+      const message = await readHeadList(utf8(one.list), one.manifest.client);
+      await policy.checkHeadList(message, one.manifest, await pinnedKeys(one.curators));
+    }
+    return null;
+  } catch (error) {
+    assert.ok(error instanceof errors.PolicyRefused, `${error.name}: ${error.message}`);
+    return error.reason;
+  }
+}
+replay("policy", async (one) => assert.equal(await refusalOf(one), one.refused));
 
 const entriesOf = (rows) =>
   rows.map(([query, lower, probability, urls]) => ({

@@ -563,14 +563,48 @@ for (const [what, queries, changes] of [
   test(`${what}: nothing is said`, async () => {
     await agreed();
     if (queries) await service.list(queries, changes);
-    else service.artifacts.set(service.client.artifact, Buffer.from("{}"));
     await service.publish();
+    if (!queries) service.artifacts.set(service.client.artifact, Buffer.from("{}"));
     const found = await code({ sendNow: true });
     assert.ok(["garbage", "empty-list", "bad-head-list"].includes(found), found);
     assert.equal(service.posts.length, 0);
     assert.equal((await device.overview()).spent.reports, 0);
   });
 }
+
+test("a list that is too short to hide in, and one that no curator has drawn, get no answer", async () => {
+  await agreed();
+  const { queries } = service.listed;
+  await service.list(queries.slice(0, 19));
+  await service.publish();
+  assert.equal(await code({ sendNow: true }), "short-list");
+  for (const optin_result of [null, undefined]) {
+    await service.list(queries, { optin_result });
+    await service.publish();
+    assert.equal(await code({ sendNow: true }), "not-drawn");
+  }
+  await service.list(queries);
+  await service.publish({ round: 2 });
+  const drawn = JSON.parse(Buffer.from(service.artifacts.get(service.client.artifact))).optin_result;
+  await service.list([...queries, ["one person's own", []]], { optin_result: drawn });
+  await service.publish({ round: 2 });
+  assert.equal(await code({ sendNow: true }), "not-drawn");
+  assert.equal(service.posts.length, 0);
+  assert.equal((await device.overview()).spent.reports, 0);
+});
+
+test("a device that pinned the curator answers about no other's list", async () => {
+  const [curator, stranger] = [toHex(await service.addCurator()), `04${"ab".repeat(64)}`];
+  for (const [pinned, expected] of [
+    [stranger, "not-drawn"],
+    [curator, "sent"],
+  ]) {
+    await device.enrol({ ...service.enrolment, curators: [pinned] });
+    await service.publish();
+    await agreed();
+    assert.equal(await code({ sendNow: true }), expected);
+  }
+});
 
 test("a clock that jumps back", async () => {
   await agreed();
@@ -618,7 +652,7 @@ test("a service that signs times ahead of the clock does not end the week early"
       round: day,
       issued: START + day * 86_400 - 10,
       expires: START + (day + 1) * 86_400,
-      client: { ...service.client, closes: START + (day + 1) * 86_400 },
+      client: { closes: START + (day + 1) * 86_400 },
     });
     await code({ sendNow: true });
   }

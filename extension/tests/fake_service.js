@@ -3,8 +3,9 @@
 import { canonicalJson } from "../src/core/canonical.js";
 import { taskConsent } from "../src/core/consent.js";
 import { sha256, textOf, toHex, utf8 } from "../src/core/bytes.js";
-import { keyId } from "../src/core/index.js";
+import { keyId, POLICY } from "../src/core/index.js";
 import { decodeHeadList } from "../src/core/head_list.js";
+import { signedResult } from "../src/core/optin_result.js";
 import { HeadList } from "../src/core/records.js";
 import { ReportShape } from "../src/core/report.js";
 import { signedRoundKey } from "../src/core/round_key.js";
@@ -12,6 +13,8 @@ import { ladderKeyPair } from "../src/core/x25519.js";
 
 export const TASK = "0123456789abcdef0123456789abcdef";
 export const CONSENT = "I agree.";
+/** What makes a list long enough for a device to answer. */
+export const FILLERS = Array.from({ length: POLICY.fewestQueries }, (_, i) => [`filler ${i}`, []]);
 const SIGNING = { name: "ECDSA", namedCurve: "P-256" };
 
 export class FakeService {
@@ -34,6 +37,7 @@ export class FakeService {
     await service.list([
       ["weather", ["https://weather.example/a", "https://weather.example/b"]],
       ["news", ["https://news.example"]],
+      ...FILLERS,
     ]);
     return service;
   }
@@ -42,8 +46,14 @@ export class FakeService {
     return { server: "https://lists.example", task: TASK, keys: [toHex(this.point)], consent: CONSENT };
   }
 
-  /** Make the head list that phase client speaks of. */
+  /** Make the head list that phase client speaks of; the rounds that publish it have it drawn for them. */
   async list(queries, changes = {}) {
+    this.listed = { queries, changes };
+    await this.#drawList({ round: 1, epsilon: "4", delta: "0.00001" });
+  }
+
+  async #drawList(drawnBy) {
+    const { queries, changes } = this.listed;
     const head = new HeadList(queries);
     const document = {
       format: "searchblend-headlist",
@@ -55,6 +65,7 @@ export class FakeService {
       records_per_client: 1,
       digest: await head.digest(),
       queries,
+      optin_result: await this.#drawn(head, drawnBy),
       ...changes,
     };
     const content = utf8(JSON.stringify(document));
@@ -72,11 +83,27 @@ export class FakeService {
     };
   }
 
+  /** The curator's word for a list of one round. */
+  async #drawn(head, drawnBy) {
+    this.drawer ??= await crypto.subtle.generateKey(SIGNING, true, ["sign", "verify"]);
+    const { privateKey, publicKey } = this.curator ?? this.drawer;
+    const key = new Uint8Array(await crypto.subtle.exportKey("raw", publicKey));
+    const salts = head.asJson().map(([, urls]) => [null, ...urls].map(() => toHex(randomBytes(16))));
+    const unsigned = { salts, removed: [], key: toHex(key) };
+    const content = await signedResult(unsigned, head, { task: TASK, ...drawnBy });
+    const made = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, privateKey, content);
+    const signature = Buffer.from(made).toString("base64url");
+    return { ...unsigned, curator: { key_id: await keyId(key), algorithm: "ES256", signature } };
+  }
+
   /** Publish a manifest; `changes` may be anything a bad operator would write, `swapped` what came after the curator
    * signed. */
   async publish({ swapped = {}, ...changes } = {}) {
     this.sequence = changes.sequence ?? (this.sequence ?? 0) + 1;
     const phase = changes.phase ?? "client";
+    const drawnBy = { round: 1, epsilon: "4", delta: "0.00001" };
+    for (const field of Object.keys(drawnBy)) drawnBy[field] = changes[field] ?? drawnBy[field];
+    if (phase === "client") await this.#drawList(drawnBy);
     this.manifest = {
       format: "searchblend-manifest",
       version: 1,
@@ -102,6 +129,7 @@ export class FakeService {
       pack: null,
       client: phase === "client" ? this.client : null,
       ...changes,
+      ...(changes.client ? { client: { ...this.client, ...changes.client } } : {}),
     };
     if (this.curator && this.manifest.optin) await this.#signRound();
     Object.assign(this.manifest, swapped);
@@ -161,6 +189,8 @@ export class FakeService {
     return found ? new Response(found) : new Response(null, { status: 404 });
   };
 }
+
+const randomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
 
 /** Locks as browsers have them: one work at a time for each name. */
 export function locks() {

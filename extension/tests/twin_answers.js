@@ -28,7 +28,7 @@ export async function twinOf(core) {
   const { listOdds, reportOdds } = await core("report_odds");
   const { ReportProbabilities } = await core("report_probabilities");
   const { contributorTag, openRecords, sealRecords } = await core("sealed");
-  const { verifyManifest } = await core("signing");
+  const { pinnedKeys, verifyManifest } = await core("signing");
   const { openPack } = await core("search");
   const { ReportDesign, subsetReport } = await core("subset_report");
   const { PlainSubsetSelection, SubsetSelection, uniformSubset } = await core("subset_selection");
@@ -122,8 +122,8 @@ export async function twinOf(core) {
     reasons: () => policy.REASONS,
     check_manifest: ({ manifest, memory }) => policy.checkManifest(manifest, memory) ?? null,
     check_request: ({ manifest }) => policy.checkRequest(manifest) ?? null,
-    check_head_list: async ({ document, manifest }) =>
-      policy.checkHeadList(await decodeHeadList(document), manifest) ?? null,
+    check_head_list: async ({ document, manifest, curators }) =>
+      (await policy.checkHeadList(await decodeHeadList(document), manifest, await pinnedKeys(curators))) ?? null,
     canonical: ({ document }) => textOf(canonicalJson(document)),
     parse_canonical: ({ content }) => parseCanonical(fromHex(content), "it"),
     decode_payload: ({ payload }) => decodePayload(fromHex(payload)),

@@ -17,7 +17,7 @@ from playwright.sync_api import Error as TargetClosedError
 from accessibility import AXE, RULES
 from console_browser import LOOKS, PATIENCE_MS, photograph, sideways
 from extension_parts import CONSENT, EngineHandler, Pages, build_extension, chromium, driven_round
-from service_parts import people
+from service_parts import enough_to_answer, people
 
 SEARCHES = ["weather", "news", "maps", "mail", "video", "weather", "news", "Weather ", "cats", "dogs"]
 
@@ -160,7 +160,7 @@ def test_a_round_and_answers_offline(tmp_path, extension):
 
         press(options, "#check")
         assert "the other group" in options.inner_text(".task-status")
-        round_.contribute(people(400, seed=1))
+        round_.contribute([*people(400, seed=1), *enough_to_answer()])
         round_.name_head()
         round_.report(people(600, seed=2))
         press(options, "#check")

@@ -19,19 +19,27 @@ from playwright.sync_api import BrowserContext
 from extension_parts import CONSENT, EXTENSION, Pages, chromium
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
+from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import HeadList
+from searchblend.device.policy import POLICY
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import encode_signed
+from searchblend.wire.optin_result import DrawnBy, certify
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import new_round_key
 from searchblend.wire.signing import SigningKey, sign_manifest
 
 TASK = "0123456789abcdef0123456789abcdef"
 START = 1_800_000_000
-HEAD = HeadList([["news", ["https://news.example"]], ["weather 1", ["https://weather.example/a"]]])
+HEAD = HeadList(
+    [
+        ["news", ["https://news.example"]],
+        ["weather 1", ["https://weather.example/a"]],
+        *([f"filler {i}", []] for i in range(POLICY.fewest_queries)),
+    ]
+)
 PARAMS = BlenderParams(budget=Budget(0.5, 1e-5), records_per_client=1)
-LIST = json.dumps(encode_head_list(HEAD, PARAMS)).encode()
 PAGE = b"<!doctype html><meta charset=utf-8><body>crashes<script type=module src=/tests/crashes/page.js></script>"
 
 
@@ -39,7 +47,8 @@ class Recorder:
     """What a service would sign, and every body that it ever got."""
 
     def __init__(self) -> None:
-        self.key = SigningKey.new()
+        self.key, self.curator = SigningKey.new(), SigningKey.new()
+        self.lists: dict[str, bytes] = {}
         self.bodies: dict[int, set[bytes]] = {}
         self.manifest, self.drop, self._sequence = b"", False, 0
 
@@ -47,8 +56,13 @@ class Recorder:
         self.drop, self._sequence = wanted["drop"], self._sequence + 1
         now, phase = wanted["now"], wanted["kind"]
         shape = ReportShape.of(bytes.fromhex(TASK), wanted["round"], HEAD, PARAMS, None)
+        drawn_by = DrawnBy(TASK, wanted["round"], "0.5", "0.00001")
+        drawn = certify(HEAD, drawn_by, self.curator.sign, self.curator.public_point, SystemRandomness())
+        content = json.dumps(encode_head_list(HEAD, PARAMS, optin_result=drawn)).encode()
+        artifact = hashlib.sha256(content).hexdigest()
+        self.lists[artifact] = content
         client = {
-            "artifact": hashlib.sha256(LIST).hexdigest(),
+            "artifact": artifact,
             "digest": HEAD.digest,
             "mechanism": "two-stage",
             "report_bytes": shape.size,
@@ -98,7 +112,7 @@ def recording(recorder: Recorder) -> type[http.server.BaseHTTPRequestHandler]:
             elif parts.path.endswith("/manifest"):
                 self._answer(recorder.manifest, "application/json")
             elif parts.path.startswith("/v1/artifacts/"):
-                self._answer(LIST, "application/json")
+                self._answer(recorder.lists[parts.path.rsplit("/", 1)[1]], "application/json")
             elif parts.path == "/recorded":
                 bodies = recorder.bodies.get(int(parse_qs(parts.query)["round"][0]), set())
                 self._answer(json.dumps([body.hex() for body in bodies]).encode(), "application/json")

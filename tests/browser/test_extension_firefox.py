@@ -14,7 +14,7 @@ import threading
 from console_browser import SCREENSHOTS
 from extension_parts import EXTENSION, EngineHandler, Pages, browser_path, build_extension
 from extension_parts import driven_round as driven
-from service_parts import people
+from service_parts import enough_to_answer, people
 
 SEARCHES = [["weather", "#first"], ["news", "#second"], ["card 4111 1111 1111 1111", "#first"]]
 
@@ -63,7 +63,7 @@ def test_consent_click_report(tmp_path):
     package = build_extension(tmp_path / "package", "--for-tests") / "firefox"
     with Pages(EngineHandler) as engine, driven(tmp_path / "service") as round_:
         round_.open()
-        round_.contribute(people(400, seed=1))
+        round_.contribute([*people(400, seed=1), *enough_to_answer()])
         round_.name_head()
         wanted = {
             "firefox": browser_path("firefox-esr"),

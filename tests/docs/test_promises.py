@@ -214,7 +214,7 @@ def test_the_consent_to_local_reports_states_the_odds_of_a_usual_and_of_the_wors
     assert odds_words(list_odds(dataclasses.replace(usual.params, records_per_client=3), 50)) in several
     assert odds_words(worst) in several
     strict = " ".join(local_text(dataclasses.replace(POLICY, largest_epsilon=1.0, fewest_queries=20)).split())
-    assert "Over 20 searches at ε = 1, the most that this device accepts" in strict
+    assert "Over 20 searches at ε = 1, the shortest list and the most that this device accepts" in strict
     assert odds_words(odds_at(1, 20)) in strict
 
 
@@ -332,3 +332,18 @@ def test_dependencies_name_what_is_installed_and_call_none_of_it_avoided():
         name = re.split(r"[\[=<>;]", requirement)[0]
         assert re.search(rf"^\| {name}\b", text, re.MULTILINE), name
         assert f"{name} would be a heavy dependency" not in text.lower()
+
+
+def test_the_page_on_what_devices_refuse_has_the_odds_of_the_mechanism():
+    policy = page("docs/explanation/device-policy.md")
+    rows = [[cell.strip(" *") for cell in line.strip("| ").split("|")] for line in policy.splitlines()]
+    [lengths] = [row[1:-1] for row in rows if row[0] == "ε"]
+    shown = {int(row[0]): row[1:] for row in rows if row[0].isdecimal()}
+    assert set(shown) == {2, 4, 6, 8}
+    for epsilon, (*often, belief) in shown.items():
+        for length, said in zip(lengths, often, strict=True):
+            digits = len(said.rstrip(" %").partition(".")[2])
+            assert said == f"{100 * odds_at(epsilon, int(length.split()[0])).named:.{digits}f} %"
+        assert belief == f"{math.ceil(100 * odds_at(epsilon, 20).belief_after(BELIEF))} %"
+    for limit in (POLICY.largest_epsilon, POLICY.fewest_queries, POLICY.window_epsilon, POLICY.lifetime_epsilon):
+        assert re.search(rf"(?:above|fewer than) {limit:g}\b", policy), limit

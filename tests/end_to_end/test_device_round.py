@@ -19,7 +19,7 @@ from searchblend.device.agent import DeviceAgent
 from searchblend.device.consent_texts import text_of
 from searchblend.service.clock import SystemClock
 from searchblend.store.states import State
-from service_parts import Service, people
+from service_parts import Service, enough_to_answer, people
 from service_process import ServerProcess, running
 
 
@@ -69,8 +69,11 @@ class FirstInAProcess:
 def test_a_round_from_consent_to_an_answer_without_a_network(method, tmp_path):
     command = FirstInAProcess() if method == "best" else in_this_process
     parts = Service.start(str(tmp_path / "service.db"), tmp_path, SystemClock())
-    task = parts.task(method=method, client_seconds=100_000, optin_seconds=100_000, shred_seconds=200_000)
-    parts.contribute(parts.open(task), people(399, seed=1))
+    seconds = {"client_seconds": 100_000, "optin_seconds": 100_000, "shred_seconds": 200_000}
+    task = parts.task(method=method, max_head_queries=30, **seconds)
+    # The printed method makes its list from half of them.
+    others = enough_to_answer(16 if method == "best" else 48)
+    parts.contribute(parts.open(task), [*people(399, seed=1), *others])
     point = parts.signing_keys.all()[0].public_point.hex()
     opt_in, state = tmp_path / "opt-in", tmp_path / "device"
     server = ServerProcess(tmp_path, str(tmp_path / "service.db"), "--demo-server")

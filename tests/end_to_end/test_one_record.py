@@ -29,7 +29,7 @@ from searchblend.synthetic.seeded import SeededRandomness
 from searchblend.wire.head_list import decode_head_list, encode_head_list
 from searchblend.wire.release import decode_result, read_statement
 from service_http import http_service
-from service_parts import people
+from service_parts import enough_to_answer, people
 
 PARAMS = sb.BlenderParams(sb.Budget(4.0, 1e-5), max_head_queries=2)
 NO_NOISE = b"\xff" * 8
@@ -129,11 +129,11 @@ class InProcess(Transport):
 
 
 def test_from_a_device_to_an_answer(tmp_path: Path):
-    """400 opt-in users and 80 clients of whom 30 % and more search for the weather: far from where noise decides."""
+    """660 opt-in users and 80 clients, of whom a fifth or more search for the weather: far from what noise decides."""
     walked, n_devices = [], 80
     with http_service(str(tmp_path / "service.db"), tmp_path) as http:
         service = http.parts
-        task = service.task(min_clients=n_devices)
+        task = service.task(min_clients=n_devices, max_head_queries=30)
         point, agents = service.signing_keys.all()[0].public_point.hex(), []
 
         def device(consent: str, text: str, query: str, url: str, **enrolment) -> DeviceAgent:
@@ -150,7 +150,7 @@ def test_from_a_device_to_an_answer(tmp_path: Path):
         walked.append("search")
         round_ = service.open(task)
         contributor = device(
-            "opt-in", text_of("opt-in"), "Weather", "http://weather.example/a#x", code=service.code_of(task.task, 400)
+            "opt-in", text_of("opt-in"), "Weather", "http://weather.example/a#x", code=service.code_of(task.task, 1_000)
         )
         clients = [device("local", text_of("local"), *record) for record in people(n_devices, seed=2)]
 
@@ -158,9 +158,10 @@ def test_from_a_device_to_an_answer(tmp_path: Path):
         assert clients[0].sync(immediately=True).status == "other-group"
 
         walked += ["sealed record", "intake"]
-        service.contribute(round_, people(400, seed=1))
+        optin_users = [*people(400, seed=1), *enough_to_answer()]
+        service.contribute(round_, optin_users)
         assert contributor.sync(immediately=True).status == "reported"
-        assert service.store.contributions.count(round_.key) == 401
+        assert service.store.contributions.count(round_.key) == len(optin_users) + 1
 
         walked.append("head list")
         service.lifecycle.close_optin(service.current(task), actor="ann")

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import Manifest, decode_payload, encode_signed
 from searchblend.wire.report import ReportRefused, ReportShape, cells_as_parts, decode_report, encode_report
 from searchblend.wire.sealed import Opener, SealingContext, new_round_key, seal_records
-from searchblend.wire.signing import SigningKey, sign_manifest, verify_manifest
+from searchblend.wire.signing import SigningKey, is_drawn_by_curator, read_public_point, sign_manifest, verify_manifest
 
 N = {
     "normalize": 1500,
@@ -569,7 +570,7 @@ def test_the_policy_refuses_the_same_requests(twin):
     for _ in range(N["check_request"]):
         manifest, pick = json.loads(json.dumps(cases.random.choice(good))), cases.random
         manifest |= {
-            "epsilon": pick.choice(["0", "8", "8.0", "8.1", "1e400", "0.5"]),
+            "epsilon": pick.choice(["0", "4", "4.0", "4.1", "1e400", "0.5"]),
             "delta": pick.choice(["0", "1e-4", "0.001"]),
         }
         manifest |= {
@@ -590,18 +591,21 @@ def test_the_policy_refuses_the_same_requests(twin):
 
 def test_the_policy_refuses_the_same_lists(twin):
     cases, good = Cases(16), vectors("head_list")
+    drawn = [case for case in vectors("policy") if case["ask"] == "list" and case["refused"] != "over-policy"]
     template = next(case["manifest"] for case in vectors("manifest") if case["manifest"]["phase"] == "client")
     asked = []
     for _ in range(N["check_head_list"]):
-        case, pick = cases.random.choice(good), cases.random
-        document = dict(case["document"])
+        pick = cases.random
+        case = pick.choice(good)
+        whole = pick.choice(drawn) if pick.random() < 0.4 else None
+        document = json.loads(whole["list"]) if whole else dict(case["document"])
         if pick.random() < 0.3:
             document["query_budget_fraction"] = pick.choice([1.0, 0.5, 1e-19])
         message = json.dumps(document).encode()
         client = {**template["client"], "artifact": hashlib.sha256(message).hexdigest(), "digest": document["digest"]}
         client |= {
             "mechanism": document.get("design", {}).get("mechanism", "two-stage"),
-            "report_bytes": case["report_bytes"],
+            "report_bytes": whole["manifest"]["client"]["report_bytes"] if whole else case["report_bytes"],
         }
         manifest = {
             **template,
@@ -620,18 +624,24 @@ def test_the_policy_refuses_the_same_lists(twin):
         elif kind < 0.7:
             manifest["records_per_client"] += 1
 
-        def checked(content: bytes = message, m: Any = manifest) -> None:
+        curators = whole["curators"] if whole else []
+
+        def checked(content: bytes = message, m: Any = manifest, pinned: Any = tuple(curators)) -> None:
             policy.check_request(typed(m), POLICY)
-            message, shape = policy.check_head_list(content, typed(m), POLICY)
+            points = dict(read_public_point(point, "curators") for point in pinned)
+            message, shape = policy.check_head_list(
+                content, typed(m), POLICY, partial(is_drawn_by_curator, curators=points)
+            )
             try:  # JavaScript looks for this before, Python when it makes the report
                 make_report([Record("google", "a")], message, shape, SystemRandomness())
             except InvalidParameter:
                 raise DeviceRefused("bad-head-list") from None
 
-        asked.append(({"do": "check_head_list", "document": document, "manifest": manifest}, checked))
+        question = {"do": "check_head_list", "document": document, "manifest": manifest, "curators": curators}
+        asked.append((question, checked))
     found = check_same(twin, asked)
     assert None in found
-    assert {one.reason for one in found if one} >= {"wrong-parameters", "over-policy"}
+    assert {one.reason for one in found if one} >= {"wrong-parameters", "over-policy", "short-list", "not-drawn"}
 
 
 # --- packs -----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +14,25 @@ from searchblend.blender.best.subset_report import SubsetReport
 from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Tape
-from searchblend.core.records import WILDCARD, Record
+from searchblend.core.records import WILDCARD, HeadList, Record
+from searchblend.device.device_errors import DeviceRefused
+from searchblend.device.policy import POLICY, check_budget, check_head_list, check_request
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.enrolment import enrolment_link, read_enrolment
 from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import decode_payload
+from searchblend.wire.optin_result import DrawnBy, decode_optin_result, encode_optin_result
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import Opener, SealingContext, public_key_of
-from searchblend.wire.signing import RoundKey, is_round_key_signed, verify_manifest
+from searchblend.wire.signing import (
+    RoundKey,
+    SigningKey,
+    is_drawn_by_curator,
+    is_round_key_signed,
+    read_public_point,
+    verify_manifest,
+)
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 
@@ -155,3 +167,49 @@ def test_enrolment(case):
 def test_bad_enrolment(case):
     with pytest.raises(InvalidParameter, match=case["says"]):
         read_enrolment(case["text"])
+
+
+def points(digits):
+    return dict(read_public_point(each, "curators") for each in digits)
+
+
+@cases("optin_result")
+def test_optin_result_is_the_curators(case):
+    result, head, round_ = decode_optin_result(case["result"]), HeadList(case["queries"]), DrawnBy(**case["drawn_by"])
+    assert result.root(head) == case["root"]
+    assert encode_optin_result(result) == case["result"]
+    assert is_drawn_by_curator(result, head, round_, points(case["curators"]))
+    assert not is_drawn_by_curator(result, head, round_, points([SigningKey.new().public_point.hex()]))
+
+
+@cases("bad_optin_result")
+def test_bad_optin_result_is_refused(case):
+    if "says" in case:
+        with pytest.raises(MessageError) as refusal:
+            decode_optin_result(case["result"])
+        assert case["says"] in str(refusal.value)
+        return
+    result, round_ = decode_optin_result(case["result"]), DrawnBy(**case["drawn_by"])
+    assert not is_drawn_by_curator(result, HeadList(case["queries"]), round_, points(case["curators"]))
+
+
+def asked_of_a_device(case):
+    if case["ask"] == "budget":
+        ever, own = ((Fraction(each["epsilon"]), Fraction(each["delta"])) for each in (case["ever"], case["own"]))
+        check_budget(Fraction(case["recent"]), ever, own, POLICY)
+        return
+    manifest = decode_payload(canonical_json(case["manifest"]))
+    check_request(manifest, POLICY)
+    if case["ask"] == "list":
+        is_drawn = partial(is_drawn_by_curator, curators=points(case["curators"]))
+        check_head_list(case["list"].encode(), manifest, POLICY, is_drawn)
+
+
+@cases("policy")
+def test_what_devices_refuse_whoever_signed_it(case):
+    if case["refused"] is None:
+        asked_of_a_device(case)
+        return
+    with pytest.raises(DeviceRefused) as refusal:
+        asked_of_a_device(case)
+    assert refusal.value.reason == case["refused"]

@@ -3,6 +3,7 @@
 import { sha256, textOf, toHex } from "./bytes.js";
 import { isObject } from "./canonical.js";
 import { asMessageError, MessageError } from "./errors.js";
+import { decodeOptinResult } from "./optin_result.js";
 import { ReportParams } from "./params.js";
 import { HeadList } from "./records.js";
 import { GAMMA_STEPS, MECHANISMS, ReportDesign } from "./subset_report.js";
@@ -10,7 +11,9 @@ import { GAMMA_STEPS, MECHANISMS, ReportDesign } from "./subset_report.js";
 export const FORMAT = "searchblend-headlist";
 export const PROTOCOL_VERSION = 1;
 
-/** @typedef {{head: HeadList, params: ReportParams, design: ReportDesign | null}} HeadListMessage */
+/** @typedef {import("./optin_result.js").OptinResult} OptinResult */
+/** @typedef {{head: HeadList, params: ReportParams, design: ReportDesign | null, optinResult: OptinResult | null}}
+ * HeadListMessage */
 
 /**
  * The artifact's bytes as a message: of exactly the SHA-256 and the digest that the signed manifest names.
@@ -44,7 +47,9 @@ export async function decodeHeadList(document) {
     throw new MessageError("head list: digest: does not match the queries");
   }
   const design = document.method === "best" ? decodeDesign(document.design, head) : null;
-  return Object.freeze({ head, params: decodeParams(document), design });
+  const named = document.optin_result ?? null;
+  const optinResult = named === null ? null : decodeOptinResult(named);
+  return Object.freeze({ head, params: decodeParams(document), design, optinResult });
 }
 
 /** @type {Array<[string, Array<string | number>]>} */

@@ -9,9 +9,12 @@ import { equalBytes } from "./bytes.js";
 import { InvalidParameter, PolicyRefused } from "./errors.js";
 import { ReportProbabilities } from "./report_probabilities.js";
 import { ReportShape } from "./report.js";
+import { isDrawnByCurator } from "./signing.js";
 
 /** @typedef {import("./head_list.js").HeadListMessage} HeadListMessage */
 /** @typedef {import("./manifest.js").Manifest} Manifest */
+/** @typedef {import("./signing.js").PinnedKeys} PinnedKeys */
+/** @typedef {{epsilon: number, delta: number}} Cost */
 /** @typedef {{now: number, sequence: number, round: number, deviceVersion: string, task?: string,
  * manifest?: Manifest | null}} DeviceMemory */
 
@@ -19,18 +22,19 @@ const DAY = 86_400;
 
 export const POLICY = Object.freeze({
   /** ε of one round */
-  largestEpsilon: 8,
+  largestEpsilon: 4,
   /** δ of one round */
   largestDelta: 1e-4,
   windowSeconds: 7 * DAY,
-  /** Σ ε of the rounds within one window */
+  /** Σ ε of the rounds within one window, over all tasks: two usual rounds */
   windowEpsilon: 8,
-  /** Σ ε of all rounds: two years of ε = 4 a week */
-  lifetimeEpsilon: 416,
+  /** Σ ε of all rounds: a year of ε = 4 a week */
+  lifetimeEpsilon: 208,
   lifetimeDelta: 1e-2,
   /** m_C and m_O */
   mostRecordsPerRound: 20,
-  fewestQueries: 1,
+  /** of a head list: at ε = 4 an answer about one of 20 is untrue at least one time in four */
+  fewestQueries: 20,
   mostQueries: 20_000,
   mostCells: 200_000,
   largestHeadList: 16 * 2 ** 20,
@@ -67,6 +71,8 @@ export const REASONS = Object.freeze({
   "wrong-digest": "the head list is not the one that the manifest names",
   "wrong-parameters": "the head list asks for something else than the manifest",
   "empty-list": "the head list is empty",
+  "short-list": "the head list has so few searches that most answers about it would be true",
+  "not-drawn": "the head list asks about searches that its curator did not draw from opt-in users",
   "wrong-phase": "the manifest does not ask for this now",
 });
 
@@ -100,13 +106,14 @@ export function checkRequest(manifest) {
   within("report_bytes", manifest.client ? manifest.client.report_bytes : 1, 0, POLICY.largestReport);
 }
 
-/** A head list (from readHeadList) against the limits and against the manifest that named it.
- * @param {HeadListMessage} message @param {Manifest} manifest */
-export function checkHeadList({ head, params, design }, manifest) {
+/** A head list (from readHeadList) against the limits, against the manifest that named it, and against its curator's
+ * word; `curators` are the pinned ones, by key id.
+ * @param {HeadListMessage} message @param {Manifest} manifest @param {PinnedKeys} [curators] */
+export async function checkHeadList({ head, params, design, optinResult }, manifest, curators = {}) {
   if (manifest.phase !== "client") refuse("wrong-phase");
   checkRequest(manifest);
   if (head.size === 0) refuse("empty-list");
-  if (head.size < POLICY.fewestQueries || head.size > POLICY.mostQueries || head.nCells > POLICY.mostCells) {
+  if (head.size > POLICY.mostQueries || head.nCells > POLICY.mostCells) {
     refuse("over-policy", "list size");
   }
   const agreed = {
@@ -120,6 +127,21 @@ export function checkHeadList({ head, params, design }, manifest) {
   };
   for (const [field, isSame] of Object.entries(agreed)) if (!isSame) refuse("wrong-parameters", field);
   if (sizeOf({ head, params, design }) !== manifest.client.report_bytes) refuse("wrong-parameters", "report_bytes");
+  // A question about one person: a list so short that its answers are true, or queries that no one else was asked.
+  if (head.size < POLICY.fewestQueries) refuse("short-list", `${head.size} instead of ${POLICY.fewestQueries}`);
+  if (optinResult === null || !(await isDrawnByCurator(optinResult, head, manifest, curators))) refuse("not-drawn");
+}
+
+/** Whether a round may still be paid for; sums are over all tasks, since a person is one person.
+ * @param {number} recent Σ ε within the window
+ * @param {Cost} ever Σ ε and Σ δ of all rounds
+ * @param {Cost} own of this round */
+export function withinBudget(recent, ever, own) {
+  return (
+    recent + own.epsilon <= POLICY.windowEpsilon &&
+    ever.epsilon + own.epsilon <= POLICY.lifetimeEpsilon &&
+    ever.delta + own.delta <= POLICY.lifetimeDelta
+  );
 }
 
 /** A phase opt-in against the limits. @param {Manifest} manifest */
@@ -128,7 +150,7 @@ export function checkContribution(manifest) {
   checkRequest(manifest);
 }
 
-/** @param {HeadListMessage} message */
+/** @param {Pick<HeadListMessage, "head" | "params" | "design">} message */
 function sizeOf({ head, params, design }) {
   try {
     if (design === null) ReportProbabilities.of(head, params);

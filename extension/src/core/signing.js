@@ -1,9 +1,10 @@
 /** ECDSA P-256 with SHA-256 over manifests, checked by WebCrypto: one pinned key is believed. The twin of
  * wire/signing.py. */
 
-import { fromBase64url, sha256, toHex } from "./bytes.js";
+import { fromBase64url, fromHex, sha256, toHex } from "./bytes.js";
 import { MessageError } from "./errors.js";
 import { decodePayload, decodeSignature, decodeSigned, signedBytes } from "./manifest.js";
+import { signedResult } from "./optin_result.js";
 import { signedRoundKey } from "./round_key.js";
 
 const CURVE = Object.freeze({ name: "ECDSA", namedCurve: "P-256" });
@@ -16,6 +17,13 @@ const HASH = Object.freeze({ name: "ECDSA", hash: "SHA-256" });
 /** The first 8 bytes of SHA-256 of an uncompressed public point. @param {Uint8Array} point */
 export async function keyId(point) {
   return toHex((await sha256(point)).subarray(0, 8));
+}
+
+/** Public points in hexadecimal, by key id. @param {readonly string[]} points @returns {Promise<PinnedKeys>} */
+export async function pinnedKeys(points) {
+  return Object.fromEntries(
+    await Promise.all(points.map(async (point) => [await keyId(fromHex(point)), fromHex(point)])),
+  );
 }
 
 /** The manifest, if one of the pinned keys has signed it; else MessageError.
@@ -37,6 +45,21 @@ export async function isRoundKeySigned(manifest, pinned) {
     return await isSigned(signedRoundKey(manifest), id, fromBase64url(signature), pinned);
   } catch (error) {
     if (error instanceof MessageError) return false; // minor version 0 has none
+    throw error;
+  }
+}
+
+/** Whether one of the curators has drawn every entry of this list; without any, whether the key that it names has.
+ * @param {import("./optin_result.js").OptinResult} result @param {import("./records.js").HeadList} head
+ * @param {import("./optin_result.js").DrawnBy} drawnBy @param {PinnedKeys} curators */
+export async function isDrawnByCurator(result, head, drawnBy, curators) {
+  const point = fromHex(result.key);
+  const believed = Object.keys(curators).length > 0 ? curators : { [await keyId(point)]: point };
+  try {
+    const { keyId: id, signature } = result.curator;
+    return await isSigned(await signedResult(result, head, drawnBy), id, fromBase64url(signature), believed);
+  } catch (error) {
+    if (error instanceof MessageError) return false; // of a list of another form
     throw error;
   }
 }

@@ -12,7 +12,7 @@ import {
   checkRequest,
   errors,
   isRoundKeySigned,
-  keyId,
+  pinnedKeys,
   REASONS,
   verifyManifest,
 } from "../core/index.js";
@@ -32,7 +32,7 @@ import { NoReport, prepareContribution, prepareReport } from "./rounds.js";
 import { StorageFull } from "./storage.js";
 import { Transport, Unreachable } from "./transport.js";
 
-/** @import { EnrolmentDocument, Manifest, PinnedKeys } from "../core/index.js" */
+/** @import { EnrolmentDocument, Manifest } from "../core/index.js" */
 /** @import { AgreedRecords, Enrolment, Fetch, KeptSearch, Lock, Mode, OnPoint } from "./types.d.ts" */
 /** @import { SealedReport, Search, Settings, Storage, Task, Transaction } from "./types.d.ts" */
 /** @typedef {Awaited<ReturnType<Device["overview"]>>} Overview */
@@ -399,13 +399,6 @@ export class Device {
       await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, agreed, paused });
     });
   }
-}
-
-/** Public points by key id. @param {string[]} points @returns {Promise<PinnedKeys>} */
-async function pinnedKeys(points) {
-  return Object.fromEntries(
-    await Promise.all(points.map(async (point) => [await keyId(bytes.fromHex(point)), bytes.fromHex(point)])),
-  );
 }
 
 /** The values of a store's entries. @template V @param {readonly (readonly [unknown, V])[]} entries */

@@ -6,7 +6,7 @@
  * tasks (basic composition).
  */
 
-import { POLICY } from "../core/index.js";
+import { POLICY, withinBudget } from "../core/index.js";
 
 /** @import { Cost, Debit } from "./types.d.ts" */
 /** @typedef {readonly (readonly [unknown, Debit])[]} Entries */
@@ -45,10 +45,5 @@ export function account(entries, now) {
  * @param {Entries} entries @param {Cost} cost @param {number} now */
 export function affords(entries, cost, now) {
   const { epsilon, lifetime } = account(entries, now);
-  const isWithinWindow = epsilon + cost.epsilon <= POLICY.windowEpsilon;
-  return (
-    isWithinWindow &&
-    lifetime.epsilon + cost.epsilon <= POLICY.lifetimeEpsilon &&
-    lifetime.delta + cost.delta <= POLICY.lifetimeDelta
-  );
+  return withinBudget(epsilon, lifetime, cost);
 }

@@ -15,6 +15,7 @@ import {
   fitsSealed,
   makeReport,
   oddsOfReport,
+  pinnedKeys,
   POLICY,
   randomBelow,
   readHeadList,
@@ -51,7 +52,7 @@ export async function prepareReport(device, task, manifest) {
     await device.transport.artifact(task, manifest.client.artifact, "headList"),
     manifest.client,
   );
-  checkHeadList(message, manifest);
+  await checkHeadList(message, manifest, await pinnedKeys(task.curators ?? []));
   await device.point("list-read");
   return underLock(device, task, manifest, "local", async (records) => {
     const chosen = choose(records, manifest.records_per_client);

@@ -78,13 +78,15 @@ export function localOddsText(tasks) {
     const { largestEpsilon: epsilon, largestDelta: delta } = POLICY;
     const usual = oddsText(oddsOfList(USUAL, USUAL_QUERIES));
     const worst = oddsText(oddsOfList({ epsilon, delta }, POLICY.fewestQueries));
-    return message("local_odds_unknown", USUAL_QUERIES, USUAL.epsilon, usual, epsilon, worst);
+    return message("local_odds_unknown", USUAL_QUERIES, USUAL.epsilon, usual, epsilon, worst, POLICY.fewestQueries);
   }
   return known
     .map(({ name, epsilon, delta, records_per_client: recordsPerClient }) => {
       const asked = { epsilon: Number(epsilon), delta: Number(delta), recordsPerClient };
-      const [usual, worst] = [USUAL_QUERIES, 1].map((queries) => oddsText(oddsOfList(asked, queries)));
-      return message("local_odds", name, asked.epsilon, USUAL_QUERIES, usual, worst);
+      const [usual, worst] = [USUAL_QUERIES, POLICY.fewestQueries].map((queries) =>
+        oddsText(oddsOfList(asked, queries)),
+      );
+      return message("local_odds", name, asked.epsilon, USUAL_QUERIES, usual, worst, POLICY.fewestQueries);
     })
     .join(" ");
 }

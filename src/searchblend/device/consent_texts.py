@@ -46,9 +46,9 @@ def local_text(policy: Policy, records: int = 1) -> str:
         f"of them at random and sends {answers} about a list of common searches. A search that is not on the list is "
         "never named.",
         f"Randomized does not mean secret. Over a list of {_USUAL.max_head_queries} searches at "
-        f"ε = {_USUAL.budget.epsilon:g}, {usual_odds}. Over {searches} at ε = {policy.largest_epsilon:g}, the most "
-        f"that this device accepts in a round, {worst_odds}. Several reports together reveal more than one. "
-        "`searchblend device show` states the odds of each.",
+        f"ε = {_USUAL.budget.epsilon:g}, {usual_odds}. Over {searches} at ε = {policy.largest_epsilon:g}, the shortest "
+        f"list and the most that this device accepts in a round, {worst_odds}. Several reports together reveal more "
+        "than one. `searchblend device show` states the odds of each.",
         "That you take part, and when, can be seen. You can look at everything that was sent, pause, erase what is "
         "kept, and leave at any time; what was sent cannot be taken back.",
     )

@@ -32,6 +32,8 @@ REASONS: Final = {
     "wrong-digest": "the head list is not the one that the manifest names",
     "wrong-parameters": "the head list asks for something else than the manifest",
     "empty-list": "the head list is empty",
+    "short-list": "the head list has so few searches that most answers about it would be true",
+    "not-drawn": "the head list asks about searches that its curator did not draw from opt-in users",
     "bad-request": "nothing can be made that fits what the manifest asks for",
     "wrong-consent": "the round asks for consent to another text than the one that was agreed to",
     "more-than-agreed": "the round takes more searches than was agreed to",

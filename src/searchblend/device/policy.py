@@ -10,42 +10,48 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final
 
 from searchblend.blender.best.subset_report import TWO_STAGE
+from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.core.admission import LONGEST_QUERY, LONGEST_URL
 from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.records import HeadList
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.wire.head_list import HeadListMessage, decode_head_list
 from searchblend.wire.manifest import DEVICE_VERSION as VERSION_FORM
-from searchblend.wire.manifest import MOST_RECORDS, ClientPart, Manifest
+from searchblend.wire.manifest import FEWEST_QUERIES, LARGEST_EPSILON, MOST_RECORDS, ClientPart, Manifest
+from searchblend.wire.optin_result import DrawnBy, OptinResult
 from searchblend.wire.report import ReportShape
 
 DEVICE_VERSION: Final = (0, 1)
 DAY: Final = 86_400
+IsDrawn = Callable[[OptinResult, HeadList, DrawnBy], bool]
 
 
 @dataclass(frozen=True)
 class Policy:
     """The limits. The defaults are the compiled-in ones; tests make stricter ones."""
 
-    largest_epsilon: float = 8.0
+    largest_epsilon: float = LARGEST_EPSILON
     """ε of one round"""
     largest_delta: float = 1e-4
     """δ of one round"""
     window_seconds: int = 7 * DAY
     """the period of ``window_epsilon``"""
     window_epsilon: float = 8.0
-    """Σ ε of the rounds within one window"""
-    lifetime_epsilon: float = 416.0
-    """Σ ε of all rounds: two years of ε = 4 a week"""
+    """Σ ε of the rounds within one window, over all tasks: two usual rounds"""
+    lifetime_epsilon: float = 208.0
+    """Σ ε of all rounds: a year of ε = 4 a week"""
     lifetime_delta: float = 1e-2
     """Σ δ of all rounds"""
     most_records_per_round: int = MOST_RECORDS
     """m_C and m_O"""
-    fewest_queries: int = 1
-    """of a head list"""
+    fewest_queries: int = FEWEST_QUERIES
+    """of a head list: at ε = 4 an answer about one of 20 is untrue at least one time in four"""
     most_queries: int = 20_000
     """of a head list"""
     most_cells: int = 200_000
@@ -134,8 +140,35 @@ def check_request(manifest: Manifest, policy: Policy) -> None:
             raise DeviceRefused("over-policy", field)
 
 
-def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple[HeadListMessage, ReportShape]:
-    """The head list of a manifest in its client phase, and the shape of a report on it."""
+def check_budget(
+    recent: Fraction, ever: tuple[Fraction, Fraction], own: tuple[Fraction, Fraction], policy: Policy
+) -> None:
+    """Whether a round may still be paid for; sums are over all tasks, since a person is one person.
+
+    Args:
+        recent: Σ ε within the window
+        ever: Σ ε and Σ δ of all rounds
+        own: ε and δ of this round
+        policy: the limits
+    """
+    if recent + own[0] > Fraction(policy.window_epsilon):
+        raise DeviceRefused("over-budget", f"ε of the last {policy.window_seconds // DAY} days")
+    for total, cost, most, name in zip(ever, own, (policy.lifetime_epsilon, policy.lifetime_delta), "εδ", strict=True):
+        if total + cost > Fraction(most):
+            raise DeviceRefused("over-budget", f"lifetime {name} of this device")
+
+
+def check_head_list(
+    content: bytes, manifest: Manifest, policy: Policy, is_drawn: IsDrawn
+) -> tuple[HeadListMessage, ReportShape]:
+    """The head list of a manifest in its client phase, and the shape of a report on it.
+
+    Args:
+        content: the file that the manifest names
+        manifest: believed, and checked by ``check_request``
+        policy: the limits
+        is_drawn: whether a curator of this device has drawn the list (``signing.is_drawn_by_curator``)
+    """
     client = manifest.client
     assert client is not None
     if hashlib.sha256(content).hexdigest() != client.artifact:
@@ -146,6 +179,8 @@ def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple
         raise DeviceRefused("bad-head-list", str(error) if isinstance(error, MessageError) else "") from None
     _check_list(message, manifest, client, policy)
     try:
+        if message.design is None:
+            ReportProbabilities.of(message.head, message.params)
         shape = ReportShape.of(
             bytes.fromhex(manifest.task), manifest.round, message.head, message.params, message.design
         )
@@ -155,6 +190,7 @@ def check_head_list(content: bytes, manifest: Manifest, policy: Policy) -> tuple
         raise DeviceRefused("bad-head-list") from None
     if shape.size != client.report_bytes:
         raise DeviceRefused("wrong-parameters", "report_bytes")
+    _check_target(message, manifest, policy, is_drawn)
     return message, shape
 
 
@@ -164,7 +200,7 @@ def _check_list(message: HeadListMessage, manifest: Manifest, client: ClientPart
         raise DeviceRefused("wrong-digest")
     if len(head) == 0:
         raise DeviceRefused("empty-list")
-    if not policy.fewest_queries <= len(head) <= policy.most_queries or head.n_cells > policy.most_cells:
+    if len(head) > policy.most_queries or head.n_cells > policy.most_cells:
         raise DeviceRefused("over-policy", "list size")
     agreed = {
         "epsilon": params.budget.epsilon == float(manifest.epsilon),
@@ -180,6 +216,15 @@ def _check_list(message: HeadListMessage, manifest: Manifest, client: ClientPart
     for field, is_same in agreed.items():
         if not is_same:
             raise DeviceRefused("wrong-parameters", field)
+
+
+def _check_target(message: HeadListMessage, manifest: Manifest, policy: Policy, is_drawn: IsDrawn) -> None:
+    """A question about one person: a list so short that its answers are true, or queries that no one else was asked."""
+    if len(message.head) < policy.fewest_queries:
+        raise DeviceRefused("short-list", f"{len(message.head)} instead of {policy.fewest_queries}")
+    round_ = DrawnBy(manifest.task, manifest.round, manifest.epsilon, manifest.delta)
+    if message.optin_result is None or not is_drawn(message.optin_result, message.head, round_):
+        raise DeviceRefused("not-drawn")
 
 
 def _version(version: str) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 from searchblend.core.documents import absent
@@ -25,14 +26,14 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.device.consent_texts import LOCAL, OPT_IN, SEARCH, digest_for
 from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
-from searchblend.device.policy import DAY, Policy, check_head_list, check_manifest, check_request, device_now
+from searchblend.device.policy import Policy, check_budget, check_head_list, check_manifest, check_request, device_now
 from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest
 from searchblend.wire.report import REPORT_MEDIA_TYPE, ReportShape
 from searchblend.wire.sealed import SEALED_MEDIA_TYPE
-from searchblend.wire.signing import is_round_key_signed, verify_manifest
+from searchblend.wire.signing import is_drawn_by_curator, is_round_key_signed, verify_manifest
 
 OnPoint = Callable[[str], None]
 _PROBLEM: Final = re.compile(r"urn:searchblend:problem:([a-z-]{1,40})")
@@ -170,7 +171,8 @@ class Participant:
         answer = self._transport.send("GET", path, at_most=self._policy.largest_head_list)
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
-        return check_head_list(answer.body, manifest, self._policy)
+        is_drawn = partial(is_drawn_by_curator, curators=self._enrolment.pinned_curators)
+        return check_head_list(answer.body, manifest, self._policy, is_drawn)
 
     def _records(self, manifest: Manifest, prepared: tuple[HeadListMessage, ReportShape] | None) -> list[Record]:
         has_urls = prepared[0].head.has_urls if prepared else self._enrolment.has_urls
@@ -209,14 +211,7 @@ class Participant:
         policy, now = self._policy, self.now()
         # Where the week begins is the clock's alone to say: a service that signs ahead of it must not end it early.
         recent, _ = self._state.spent(since=self._clock() - policy.window_seconds)
-        ever_epsilon, ever_delta = self._state.spent()
-        own = Fraction(epsilon), Fraction(delta)
-        if recent + own[0] > Fraction(policy.window_epsilon):
-            raise DeviceRefused("over-budget", f"ε of the last {policy.window_seconds // DAY} days")
-        if ever_epsilon + own[0] > Fraction(policy.lifetime_epsilon):
-            raise DeviceRefused("over-budget", "lifetime ε of this device")
-        if ever_delta + own[1] > Fraction(policy.lifetime_delta):
-            raise DeviceRefused("over-budget", "lifetime δ of this device")
+        check_budget(recent, self._state.spent(), (Fraction(epsilon), Fraction(delta)), policy)
         self._state.debit(self._enrolment.task, manifest.round, group, epsilon, delta, now)
 
     def _delay(self, left: int) -> int:

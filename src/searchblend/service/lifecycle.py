@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Final, TypeVar
 
 from searchblend.blender.release import HeadFigures
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
+from searchblend.core.records import HeadList
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
 from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
@@ -31,9 +32,13 @@ from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
 from searchblend.store.tokens import OS_USER
+from searchblend.wire.canonical import json_bytes
+from searchblend.wire.optin_result import decode_optin_result, encode_optin_result
 from searchblend.wire.report import ReportShape
 
 CANDIDATE: Final = "candidate"
+OPTIN_RESULT: Final = "opt-in result"
+"""the inner document with the curator's word for the list"""
 REVIEWED: Final = "reviewed"
 CLOCK: Final = "clock"
 SCHEDULE: Final = "schedule"
@@ -148,6 +153,7 @@ class Lifecycle:
         reviewed = _with_design(reviewed, settings)
         document, shape = encode_figures(reviewed), shape_document(_shape(round_, reviewed, settings))
         with self._store.transaction():
+            self._keep_optin_result(round_, figures.head, set(reasons))
             self._store.artifacts.drop(round_.key, CANDIDATE)
             self._store.artifacts.keep(round_.key, REVIEWED, document)
             after = self._store.rounds.advance(
@@ -160,6 +166,15 @@ class Lifecycle:
             )
             self._store.jobs.add(round_.key, "client-open", self._now)
             return after
+
+    def _keep_optin_result(self, round_: Round, head: HeadList, removed: Set[tuple[int, int | None]]) -> None:
+        """The curator's word without the salts of what was removed; a round drawn by an earlier version has none."""
+        content = self._store.artifacts.kept(round_.key, OPTIN_RESULT)
+        if content is None or not removed:
+            return
+        result = decode_optin_result(json.loads(content)).without(head, removed)
+        self._store.artifacts.drop(round_.key, OPTIN_RESULT)
+        self._store.artifacts.keep(round_.key, OPTIN_RESULT, json_bytes(encode_optin_result(result)))
 
     def reject(self, round_: Round, *, actor: str, reason: str) -> Round:
         """End the round at the review: the list as a whole should not be published. The log holds the reason's code."""
@@ -241,7 +256,7 @@ class Lifecycle:
             )
             self._store.contributions.shred(round_.key)
             self._store.reports.forget_all(round_.key)
-            for name in (CANDIDATE, REVIEWED):
+            for name in (CANDIDATE, REVIEWED, OPTIN_RESULT):
                 self._store.artifacts.drop(round_.key, name)
             self._store.jobs.cancel(round_.key)
             if round_.public_key is not None:

@@ -23,6 +23,7 @@ from searchblend.store.rounds import RawLeft, Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.manifest import Signature, decode_signature
+from searchblend.wire.optin_result import DrawnBy
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import SealingContext
 from searchblend.wire.signing import RoundKey, is_signed
@@ -53,6 +54,12 @@ def round_key_of(round_: Round) -> RoundKey:
         records_per_optin=settings.records_per_optin,
         settings=settings_digest(round_),
     )
+
+
+def drawn_by(round_: Round) -> DrawnBy:
+    """The round in the words of what the curator signs of its list."""
+    settings = settings_of(round_)
+    return DrawnBy(round_.task, round_.number, repr(float(settings.epsilon)), repr(float(settings.delta)))
 
 
 def shredding_deadline(round_: Round | RawLeft) -> int | None:

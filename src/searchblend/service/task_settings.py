@@ -15,7 +15,7 @@ from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_windows import PERIODS, window_at
 from searchblend.wire.consent import own_words, task_consent
-from searchblend.wire.manifest import DEVICE_VERSION, MOST_RECORDS
+from searchblend.wire.manifest import DEVICE_VERSION, FEWEST_QUERIES, LARGEST_EPSILON, MOST_RECORDS
 
 AS_METHOD: Final = 0
 """a number of records that is left to the method; what is stored and asked of devices is the number itself"""
@@ -47,7 +47,7 @@ class TaskSettings(Strict):
     method: Method = "best"
     """``best``, or ``paper``: the algorithm as printed"""
     epsilon: float = 4.0
-    """ε of each person in each round"""
+    """ε of each person in each round; devices take part in no round with more than 4"""
     delta: float = 1e-5
     """δ of each person in each round"""
     max_head_queries: int = 50
@@ -71,8 +71,8 @@ class TaskSettings(Strict):
     """with fewer opt-in records a round ends without a head list"""
     min_clients: People = 1_000
     """with fewer reports a round ends without a result"""
-    min_queries: Positive = 3
-    """with fewer listed queries after review a round ends"""
+    min_queries: Positive = FEWEST_QUERIES
+    """with fewer listed queries after review a round ends; devices answer about no list of fewer than 20"""
     optin_seconds: Positive = 7 * _DAY
     """how long opt-in records are taken"""
     client_seconds: Positive = 7 * _DAY
@@ -120,6 +120,8 @@ class TaskSettings(Strict):
                 "before a list is made of them",
             )
         self._check_consent()
+        if self.epsilon > LARGEST_EPSILON:
+            raise InvalidParameter("epsilon", f"expected at most {LARGEST_EPSILON:g}: devices refuse rounds with more")
         if not DEVICE_VERSION.fullmatch(self.min_device_version):
             raise InvalidParameter("min_device_version", "expected one to four numbers with dots, such as 0.1 or 1.2.3")
 

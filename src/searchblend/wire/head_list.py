@@ -11,6 +11,7 @@ from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.records import HeadList
+from searchblend.wire.optin_result import OptinResult, decode_optin_result, encode_optin_result
 
 FORMAT: Final = "searchblend-headlist"
 PROTOCOL_VERSION: Final = 1
@@ -23,15 +24,24 @@ class HeadListMessage:
     head: HeadList
     params: BlenderParams
     design: ReportDesign | None
+    optin_result: OptinResult | None = None
+    """the curator's word for the list; lists that no service published carry none, and devices refuse them"""
 
 
-def encode_head_list(head: HeadList, params: BlenderParams, design: ReportDesign | None = None) -> JsonObject:
+def encode_head_list(
+    head: HeadList,
+    params: BlenderParams,
+    design: ReportDesign | None = None,
+    *,
+    optin_result: OptinResult | None = None,
+) -> JsonObject:
     """A JSON document. Probabilities are not in it: a device computes its own from these public values.
 
     Args:
         head: the list
         params: ε and records of a client
         design: how clients report in method ``best``; None in method ``paper``
+        optin_result: the curator's word for the list, without which a device of a service answers nothing
 
     Example:
         ``sb.encode_head_list(released.head, released.params, released.design)``
@@ -47,6 +57,7 @@ def encode_head_list(head: HeadList, params: BlenderParams, design: ReportDesign
         **({"design": asdict(design)} if design else {}),
         "digest": head.digest,
         "queries": head.as_json(),
+        **({"optin_result": encode_optin_result(optin_result)} if optin_result else {}),
     }
 
 
@@ -71,7 +82,9 @@ def decode_head_list(document: Any) -> HeadListMessage:
     if document.get("digest") != head.digest:
         raise MessageError("head list: digest: does not match the queries")
     design = _decode_design(document.get("design"), head) if document["method"] == "best" else None
-    return HeadListMessage(head, _decode_params(document), design)
+    named = document.get("optin_result")
+    optin_result = None if named is None else decode_optin_result(named)
+    return HeadListMessage(head, _decode_params(document), design, optin_result)
 
 
 def _decode_design(design: Any, head: HeadList) -> ReportDesign:

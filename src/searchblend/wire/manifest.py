@@ -31,6 +31,10 @@ PHASES: Final = ("idle", "opt-in", "client")
 MOST_DELTAS: Final = 8
 MOST_RECORDS: Final = 20
 """m_C and m_O that devices take part in, compiled in; as many sealed records of up to 200 bytes fit into one message"""
+LARGEST_EPSILON: Final = 4.0
+"""ε of a round that devices take part in, compiled in"""
+FEWEST_QUERIES: Final = 20
+"""of a head list that devices answer about, compiled in"""
 ROUNDS: Final = 1 << 32
 """a round's number has four bytes in reports, sealed records and packs"""
 _HEX: Final = {

@@ -18,8 +18,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
 from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.records import HeadList
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import Manifest, Signature, SignedManifest, decode_payload, decode_signed
+from searchblend.wire.optin_result import DrawnBy, OptinResult
 from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack
 
 ROUND_KEY_PREFIX: Final = b"searchblend round key v1\n"
@@ -145,6 +147,21 @@ def is_round_key_signed(manifest: Manifest, pinned: Mapping[str, bytes]) -> bool
     if optin is None or optin.curator is None or optin.settings is None:  # minor version 0 has neither
         return False
     return is_signed(RoundKey.of_manifest(manifest).signed_bytes, [optin.curator], pinned)
+
+
+def is_drawn_by_curator(result: OptinResult, head: HeadList, drawn_by: DrawnBy, curators: Mapping[str, bytes]) -> bool:
+    """Whether one of the curators has drawn every entry of this list; without any, whether the key that it names has.
+
+    A key that nobody pinned says that list and result belong together, and that whoever signed the manifest stands
+    for the curator.
+    """
+    point = bytes.fromhex(result.key)
+    believed = curators or {key_id(point): point}
+    try:
+        content = drawn_by.signed_bytes(result.root(head))
+    except MessageError:
+        return False
+    return is_signed(content, [result.curator], believed)
 
 
 def sign_pack(pack: bytes, keys: Iterable[SigningKey]) -> bytes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 
 import pytest
 
-from device_parts import HEAD, NOW, HandClock, MadeTask, device, nothing_was_sent, sync
+from device_parts import FILLERS, HEAD, NOW, HandClock, MadeTask, device, nothing_was_sent, sync
 from searchblend.blender.best.subset_report import SINK_SETS, TWO_STAGE, ReportDesign
 from searchblend.core.records import HeadList
 from searchblend.device.device_errors import REASONS
@@ -30,7 +31,7 @@ from searchblend.wire.signing import SigningKey, sign_manifest
         ({"expires": NOW + 400 * 86_400}, "valid-too-long"),
         ({"min_device_version": "0.2"}, "device-too-old"),
         ({"min_device_version": "later"}, "device-too-old"),
-        ({"epsilon": "8.5"}, "over-policy"),
+        ({"epsilon": "4.5"}, "over-policy"),
         ({"epsilon": "1e999"}, "over-policy"),
         ({"epsilon": "0"}, "over-policy"),
         ({"delta": "0.001"}, "over-policy"),
@@ -194,7 +195,7 @@ def test_a_service_that_signs_ahead_of_the_clock_does_not_end_the_week(tmp_path,
             signed = NOW + day * 80_000
             document = task.document(number=2, issued=signed, expires=signed + 86_400)
             document["client"]["closes"] = signed + 86_400
-            service.serve(task, task.sign(document))
+            service.serve(task, task.sign(document), number=2)
             assert sync(agent).status == "over-budget"
 
 
@@ -282,7 +283,7 @@ def test_a_list_larger_than_the_policy(tmp_path, service, task):
 @pytest.mark.parametrize("design", [None, ReportDesign(10, 1, 2, SINK_SETS), ReportDesign(0, 1, 1, TWO_STAGE)])
 def test_a_query_without_urls_among_others_is_reported_by_its_query_alone(tmp_path, service, design):
     """k_q = 1: what a review leaves of a query whose results were removed. There is no other URL to lie with."""
-    head = HeadList({"weather": [], "news": ["https://news.example"]})
+    head = HeadList([["weather", []], ["news", ["https://news.example"]], *FILLERS])
     task = MadeTask(design=design)
     service.serve(task, head=head)
     for n in range(6):
@@ -299,6 +300,44 @@ def test_budget_for_urls_where_there_are_none_and_none_where_there_are(tmp_path,
     with device(tmp_path, service, task) as agent:
         assert sync(agent).status == "wrong-parameters"
         assert nothing_was_sent(service, agent)
+
+
+# Questions about one person
+
+
+def test_a_list_that_is_too_short_to_hide_in(tmp_path, service, task):
+    service.serve(task, head=HeadList(HEAD.as_json()[: POLICY.fewest_queries - 1]))
+    with device(tmp_path, service, task) as agent:
+        outcome = sync(agent)
+        assert (outcome.status, outcome.ok) == ("short-list", False)
+        assert nothing_was_sent(service, agent)
+
+
+def test_queries_that_no_curator_has_drawn(tmp_path, service, task):
+    """A publisher with its signing key alone: a list of its own, one query more, the word of another round."""
+    targeted = HeadList([*HEAD.as_json(), ["one person's own", []]])
+    word = json.loads(task.head_list())["optin_result"]
+    longer = {**word, "salts": [*word["salts"], ["00" * 16]]}
+    with device(tmp_path, service, task) as agent:
+        for head, changes in (
+            (HEAD, {"optin_result": None}),
+            (targeted, {"optin_result": word}),
+            (targeted, {"optin_result": longer}),
+            (HEAD, {"optin_result": json.loads(task.head_list(number=2))["optin_result"]}),
+        ):
+            content = task.head_list(head, **changes)
+            serve_content(service, task, content, digest=head.digest, report_bytes=task.shape(1, head).size)
+            assert sync(agent).status == "not-drawn"
+        assert nothing_was_sent(service, agent)
+
+
+def test_a_device_that_pinned_the_curator_answers_about_no_other_s_list(tmp_path, service, task):
+    service.serve(task)
+    stranger = SigningKey.new().public_point.hex()
+    for pinned, status in ((stranger, "not-drawn"), (task.curator.public_point.hex(), "reported")):
+        with device(tmp_path / status, service, task) as agent:
+            agent.enrol(service.address, task.task, [task.point], curators=[pinned])
+            assert sync(agent).status == status
 
 
 # Budget
@@ -318,11 +357,12 @@ def test_the_window_and_the_lifetime_are_limits(tmp_path, service, task):
         clock.now += 8 * 86_400
         document = task.document(number=3, issued=clock.now, expires=clock.now + 100)
         document["client"]["closes"] = clock.now + 100
-        service.serve(task, task.sign(document))
+        service.serve(task, task.sign(document), number=3)
         agent.record("news", "https://news.example")
         assert sync(agent).status == "reported"
-        document = {**document, "round": 4, "sequence": document["sequence"] + 1}
-        service.serve(task, task.sign(document))
+        document = task.document(number=4, issued=clock.now, expires=clock.now + 100)
+        document["client"]["closes"] = clock.now + 100
+        service.serve(task, task.sign(document), number=4)
         assert "life" in sync(agent).text
         assert agent.status().budget.lifetime_epsilon_left == 0.0
     assert len(service.reports()) == 3

@@ -168,7 +168,7 @@ def test_searches_without_a_result_are_reported_only_where_urls_are_not_asked_fo
         agent.erase()
         agent.record("news")
         assert sync(agent).status == "no-record"
-        bare = HeadList({"weather": [], "news": []})
+        bare = HeadList((query, []) for query in HEAD.queries)
         task.params = replace(task.params, query_budget_fraction=1.0)
         service.serve(task, head=bare)
         assert sync(agent).status == "reported"

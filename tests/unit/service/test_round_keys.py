@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 
 import pytest
 
@@ -11,16 +12,20 @@ from databases import DATABASES, fresh_database
 from searchblend.core.documents import decode
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.service.checkup import check_up, gauges
-from searchblend.service.round_model import is_signed_by_curator
+from searchblend.service.lifecycle import CANDIDATE, OPTIN_RESULT, REVIEWED
+from searchblend.service.review import Removal, Review
+from searchblend.service.round_model import drawn_by, is_signed_by_curator
 from searchblend.service.serve import prepare_folders
 from searchblend.service.settings import ServeSettings
+from searchblend.service.workers.publisher import HEAD_LIST
 from searchblend.service.workers.signing_keys import CURATOR_FILE, curator_points, make_curator_key, read_curator_key
 from searchblend.store.states import State
 from searchblend.wire.canonical import json_bytes
+from searchblend.wire.head_list import decode_head_list
 from searchblend.wire.manifest import Manifest
 from searchblend.wire.sealed import new_round_key
-from searchblend.wire.signing import SigningKey, is_round_key_signed, verify_manifest
-from service_parts import Service, people
+from searchblend.wire.signing import SigningKey, is_drawn_by_curator, is_round_key_signed, verify_manifest
+from service_parts import Service, crowd, people
 
 
 @pytest.fixture(params=DATABASES)
@@ -171,3 +176,57 @@ def test_a_publisher_of_its_own_must_be_told_whose_rounds_to_believe(tmp_path):
     for wrong in ("04", "zz", point.hex()[2:]):
         with pytest.raises(InvalidParameter, match="curator_key"):
             curator_points(ServeSettings(role="publisher", curator_key=wrong))
+
+
+def drawn_list(service, task):
+    """A round at its review."""
+    service.contribute(service.open(task), crowd(seed=1))
+    service.lifecycle.close_optin(service.current(task), actor="ann")
+    service.work()
+    assert service.current(task).state is State.SHREDDED
+    return service.current(task)
+
+
+def published_list(service, round_):
+    content, _ = service.store.artifacts.get(service.store.artifacts.of_round(round_.key)[HEAD_LIST])
+    return decode_head_list(json.loads(content))
+
+
+def is_drawn(service, round_, message):
+    curator = service.curator_key
+    pinned = {curator.key_id: curator.public_point}
+    return is_drawn_by_curator(message.optin_result, message.head, drawn_by(round_), pinned)
+
+
+def test_the_published_list_has_the_curators_word_and_nothing_of_what_was_removed(service):
+    task = service.task(delta=1e-4)
+    round_ = drawn_list(service, task)
+    before = json.loads(service.store.artifacts.kept(round_.key, OPTIN_RESULT))
+    removed = (Removal(0, None, "other"), Removal(1, 0, "other"))
+    service.lifecycle.review(round_, Review(remove=removed), actor="rob")
+    kept = service.store.artifacts.kept(round_.key, OPTIN_RESULT).decode()
+    for salt in [*before["salts"][0], before["salts"][1][1]]:
+        assert salt not in kept
+    service.work()
+    message = published_list(service, round_)
+    assert len(message.optin_result.removed) == len(before["salts"][0]) + 1
+    assert is_drawn(service, round_, message)
+    assert not is_drawn(service, replace(round_, number=2), message)
+
+
+@pytest.mark.parametrize("when", [CANDIDATE, REVIEWED])
+def test_a_query_that_was_written_into_the_list_is_asked_of_nobody(service, when):
+    task = service.task(delta=1e-4)
+    round_ = drawn_list(service, task)
+    if when == REVIEWED:
+        service.lifecycle.review(round_, actor="rob")
+    content = json.loads(service.store.artifacts.kept(round_.key, when))
+    content["head"][0][0] = "one person's own"
+    service.store.artifacts.keep(round_.key, when, json.dumps(content).encode())
+    if when == CANDIDATE:
+        service.lifecycle.review(round_, actor="rob")
+    service.work()
+    assert service.current(task).state is State.ABORTED
+    assert "altered-list" in [row.entry.detail.get("reason") for row in service.store.audit.rows()]
+    assert service.store.artifacts.of_round(round_.key) == {}
+    assert service.store.artifacts.kept(round_.key, OPTIN_RESULT) is None

@@ -210,6 +210,7 @@ REASONS: Final = {
     "key-lost": "The round's key is gone, so no one can read its records.",
     "job-failed": "A step kept failing; the audit log says which one and why.",
     "shredding-deadline": "Raw records reached their deadline and were destroyed before a list was drawn.",
+    "altered-list": "The list was changed after the curator had drawn it; nothing of it was published.",
     "altered-round": "The round was changed after the curator had opened it; its records were not opened.",
     "restored": "The service was restored from a backup, which holds no raw records.",
     "rejected": "The reviewer rejected the list.",

@@ -22,9 +22,10 @@ from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, Record
 from searchblend.service.clock import Clock
-from searchblend.service.lifecycle import CANDIDATE
+from searchblend.service.lifecycle import CANDIDATE, OPTIN_RESULT
 from searchblend.service.round_model import (
     decode_figures,
+    drawn_by,
     encode_figures,
     is_signed_by_curator,
     method_of,
@@ -41,6 +42,7 @@ from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import HOLDS_RAW, State
 from searchblend.wire.canonical import json_bytes
+from searchblend.wire.optin_result import certify, encode_optin_result
 from searchblend.wire.sealed import TAG_BYTES, Opener, encapsulation
 from searchblend.wire.signing import SigningKey
 
@@ -241,11 +243,18 @@ class Curator(RoundJobs):
                 self._lifecycle.abort(ready, actor=CURATOR, reason="too-few-queries")
             else:
                 self._store.artifacts.keep(round_.key, CANDIDATE, encode_figures(figures))
+                self._store.artifacts.keep(round_.key, OPTIN_RESULT, self._certified(round_, figures))
                 self._store.jobs.add(round_.key, "shred", self._clock.now())
             if drawn.refused:
                 self._store.reports.refuse({(round_.key, reason): n for reason, n in drawn.refused.items()})
             self._store.on_point("head list: before commit")
         self._store.on_point("head list: after commit")
+
+    def _certified(self, round_: Round, figures: HeadFigures) -> bytes:
+        """Devices answer about nothing that this key has not named. Its salts are never a test's."""
+        signer, source = self._signer, SystemRandomness()
+        result = certify(figures.head, drawn_by(round_), signer.sign, signer.public_point, source)
+        return json_bytes(encode_optin_result(result))
 
     def _shred(self, job: LeasedJob, round_: Round) -> None:
         """Key first: from then on not even this program can read a record, whatever is still on some disk."""

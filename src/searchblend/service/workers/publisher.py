@@ -17,7 +17,8 @@ from searchblend.search.build_pack import build_pack
 from searchblend.search.pack import PACK_MEDIA_TYPE, Pack
 from searchblend.search.pack_delta import DELTA_MEDIA_TYPE, encode_delta
 from searchblend.service.clock import Clock
-from searchblend.service.round_model import key_signature_of, settings_digest, settings_of, shape_of
+from searchblend.service.lifecycle import OPTIN_RESULT
+from searchblend.service.round_model import drawn_by, key_signature_of, settings_digest, settings_of, shape_of
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
 from searchblend.service.workers.signing_keys import (
@@ -50,8 +51,9 @@ from searchblend.wire.manifest import (
     encode_manifest,
     encode_signed,
 )
+from searchblend.wire.optin_result import OptinResult, decode_optin_result
 from searchblend.wire.release import decode_result
-from searchblend.wire.signing import SigningKey, is_round_key_signed, sign_manifest
+from searchblend.wire.signing import SigningKey, is_drawn_by_curator, is_round_key_signed, sign_manifest
 
 PUBLISHER: Final = "publisher"
 MANIFEST_SECONDS: Final = 7 * 86_400
@@ -81,7 +83,12 @@ class Publisher(RoundJobs):
     def _client_open(self, job: LeasedJob, round_: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""
         settings, figures = settings_of(round_), self._reviewed_list(round_)
-        document = encode_head_list(figures.head, settings.params, figures.design)
+        named = self._optin_result(round_)
+        # A round that an earlier version drew has none: its list is published for devices of that version.
+        if named is not None and not is_drawn_by_curator(named, figures.head, drawn_by(round_), self._curators):
+            self._give_up(job, round_, "altered-list")
+            return
+        document = encode_head_list(figures.head, settings.params, figures.design, optin_result=named)
         content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         spend = client_spend(figures, settings)
         try:
@@ -89,6 +96,10 @@ class Publisher(RoundJobs):
         except BudgetExceeded:
             # Another task of the population was faster. Nothing of the list was published.
             self._give_up(job, round_, "budget-exceeded")
+
+    def _optin_result(self, round_: Round) -> OptinResult | None:
+        content = self._store.artifacts.kept(round_.key, OPTIN_RESULT)
+        return None if content is None else decode_optin_result(json.loads(content))
 
     def _open_to_clients(
         self, job: LeasedJob, round_: Round, content: bytes, settings: TaskSettings, spend: Spend
