@@ -29,7 +29,7 @@ $(INSTALLED): pyproject.toml requirements.lock scripts/install.py | $(BIN)/pytho
 	@touch $@
 
 $(TESTS): pyproject.toml requirements.lock scripts/install.py lab/pyproject.toml | $(BIN)/python # with all of the above
-	$(BIN)/python scripts/install.py base test check spark server plots docs build lab --editable . ./lab
+	$(BIN)/python scripts/install.py base test check spark server oidc plots docs build lab --editable . ./lab
 	$(BIN)/python -m compileall -q src/searchblend lab/src
 	@touch $(INSTALLED) $@
 

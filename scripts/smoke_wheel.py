@@ -104,6 +104,7 @@ SERVER = [
     "keys add",
     "keys adopt",
     "keys curator --json",
+    "keys protect --new-passphrase none",
     f"aggregate reports.bin --head-list head/head_list.json --task {TASK} --round 1 --json",
     "database migrate --json",
     "database grants curator --user sb_curator",
@@ -112,6 +113,7 @@ SERVER = [
     "backup restore backup.db --data-dir restored",
     "audit-log verify",
     "audit-log show --json",
+    "audit-log export audit.jsonl",
 ]
 REFUSED = {
     "round close-opt-in searches 1": "a round that no one has opened yet has no window to close",

@@ -14,9 +14,11 @@ from openapi_answers import CheckedClient
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.clock import Clock
 from searchblend.service.console.public_pages import Imprint
+from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
 from searchblend.service.services import Services
+from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook
 from searchblend.store.rounds import Round
 from searchblend.store.tokens import ROLES
@@ -84,10 +86,13 @@ def http_service(
     clock: Clock | None = None,
     role: str = "all",
     imprint: Imprint = ANONYMOUS,
+    sso: ServeSettings | None = None,
     **options: Unpack[ServiceOptions],
 ) -> Iterator[HttpService]:
     parts = Service.start(where, folder, clock)
     services = Services(where, clock=parts.clock, logbook=Logbook(parts.log), **options)
+    if sso:
+        services.sso = SingleSignOn(sso, parts.clock.now)
     try:
         health = health_app(services, Connections(), with_rounds="admin" in ROLE_TAGS[role])
         with CheckedClient(build_app(services, role, imprint=imprint), raise_server_exceptions=False) as client:

@@ -17,7 +17,7 @@ from searchblend.cli.main import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
-    "src": {"", "avro", "delta", "device", "http", "iceberg", "plots", "server", "spark"},
+    "src": {"", "avro", "delta", "device", "http", "iceberg", "oidc", "plots", "server", "spark"},
     "lab": {""},
     "tests": {"", "plots", "server", "spark", "test", "docs", "build"},
     "benchmarks": {"", "plots", "server", "spark", "test"},

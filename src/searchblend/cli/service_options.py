@@ -25,6 +25,12 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
+def add_passphrase(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--key-passphrase", metavar="SOURCE", help="passphrase of the signing keys: file:PATH, env:NAME or fd:NUMBER"
+    )
+
+
 def add_token_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token-file", type=Path, metavar="FILE", help="an admin token: whose it is acts (your account here)"
@@ -71,17 +77,23 @@ def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str
         if role == "reviewer":
             raise UsageError("expected --token-file with a reviewer's token; `searchblend keys token` makes one")
         return os_user()
-    try:
-        token = read_private(options.token_file).decode("utf-8", "replace").strip()
-    except OSError as error:
-        raise UsageError(f"{options.token_file}: cannot be read: {error.strerror}") from error
-    admin = store.tokens.admin(token)
+    token = read_token(options.token_file)
+    now = SystemClock().now()
+    admin = store.tokens.admin(token, now)
     if admin is None:
-        record_failures(store, {"command line": 1}, SystemClock().now())
-        raise UsageError(f"{options.token_file}: no such token, or revoked")
+        record_failures(store, {"command line": 1}, now)
+        raise UsageError(f"{options.token_file}: no such token, or revoked, or expired")
     if admin.role != role:
         raise UsageError(f"{options.token_file}: expected the token of role {role}, this is one of role {admin.role}")
     return admin.name
+
+
+def read_token(path: Path) -> str:
+    """The admin token of a file that is its owner's alone."""
+    try:
+        return read_private(path).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def print_document(document: Any, *, as_json: bool) -> None:

@@ -65,6 +65,17 @@ def keep_first_secret(path: Path, content: bytes) -> None:
     sync(path.parent)
 
 
+def replace_secret(path: Path, content: bytes) -> None:
+    """A file that only its owner can read, in the place of the one of this name; there is always one of both."""
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(16)}")
+    try:
+        write_secret(unfinished, content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    sync(path.parent)
+
+
 def read_private(path: Path) -> bytes:
     """The file's bytes. ``InputError`` if others may use or replace it, with the command that ends this; ``OSError`` as
     usual."""

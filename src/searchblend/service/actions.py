@@ -24,6 +24,7 @@ Face = Literal["api", "console", "command"]
 EVERYWHERE: Final[frozenset[Face]] = frozenset({"api", "console", "command"})
 Target = TypeVar("Target")
 Needs = TypeVar("Needs")
+ASK_AGAIN: Final = "a second operator has to ask for the same within a day"
 MOST_CODES: Final = 10_000
 MOST_HOURS: Final = 24 * 28
 
@@ -92,6 +93,8 @@ class Action(Generic[Target, Needs]):
     asks: Confirmation | None = None
     """where it cannot be undone"""
     faces: frozenset[Face] = field(default=EVERYWHERE)
+    by_two: bool = False
+    """whether a second person has to ask for the same, where there is one"""
 
     @property
     def path(self) -> str:
@@ -118,9 +121,9 @@ TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
     Action(
         "kill",
         "operator",
-        "Stop a task for good.",
+        "Stop a task for good; where there are several operators, two must ask for it.",
         Nothing,
-        lambda lifecycle, task, _, actor: lifecycle.kill(task, actor=actor),
+        lambda lifecycle, task, _, actor: lifecycle.ask_kill(task, actor=actor),
         on="task",
         gives="task",
         done="The task is stopped for good.",
@@ -128,6 +131,7 @@ TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
             "Stop the task for good",
             "Devices are told to forget it, and a round in progress ends without a result.",
         ),
+        by_two=True,
     ),
     Action(
         "enrol",
@@ -247,9 +251,9 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
     Action(
         "abort",
         "operator",
-        "End the round without a result.",
+        "End the round without a result; where there are several operators, two must ask for it.",
         Nothing,
-        lambda lifecycle, round_, _, actor: lifecycle.abort(round_, actor=actor, reason="operator"),
+        lambda lifecycle, round_, _, actor: lifecycle.ask_abort(round_, actor=actor),
         before=frozenset(State) - ENDED,
         after=State.ABORTED,
         done="The round has ended without a result.",
@@ -257,6 +261,7 @@ ROUND_ACTIONS: Final[tuple[Action[Round, Any], ...]] = (
             "End the round without a result",
             "Raw records and counts are destroyed, and nothing is published.",
         ),
+        by_two=True,
     ),
 )
 
@@ -285,6 +290,13 @@ def actions_for(face: Face) -> list[Action[Any, Any]]:
     """What one face of the service offers, in the order of the tables."""
     table: list[Action[Any, Any]] = [*TASK_ACTIONS, *ROUND_ACTIONS]
     return [action for action in table if face in action.faces]
+
+
+def is_done(action: Action[Any, Any], result: Round | Task) -> bool:
+    """Whether an action that needs two people has happened; the first one's wish changes nothing."""
+    if not action.by_two:
+        return True
+    return result.killed if action.on == "task" else result.state is action.after  # type: ignore[union-attr]
 
 
 def next_action(state: State) -> Action[Any, Any] | None:

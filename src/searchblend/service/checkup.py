@@ -243,7 +243,7 @@ def _round_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckR
 def _signing_keys(store: ServiceStore, settings: ServeSettings) -> Iterator[CheckResult]:
     """Whether the folder's keys are those on record; there are none where the publisher runs elsewhere."""
     try:
-        ids = [key.key_id for key in SigningKeys(settings.signing_folder).all()]
+        ids = [key.key_id for key in SigningKeys.of(settings).all()]
     except SearchblendError as error:
         yield CheckResult("signing keys", False, str(error))
         return

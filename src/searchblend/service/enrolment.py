@@ -26,7 +26,7 @@ class EnrolmentOffer:
         if task.killed:
             raise Refusal("unknown-task", "the task was stopped for good")
         settings = settings_of(task)
-        signing = [key.public_point for key in SigningKeys(self.settings.signing_folder).all()]
+        signing = [key.public_point for key in SigningKeys.of(self.settings).all()]
         spare = [read_public_point(key, "spare_key")[1] for key in self.settings.spare_key.replace(",", " ").split()]
         try:
             return EnrolmentDocument(

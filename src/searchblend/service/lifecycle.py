@@ -25,13 +25,14 @@ from searchblend.service.round_model import (
     shredding_deadline,
 )
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.audit import AuditRow
 from searchblend.store.backup import read_backup
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
 from searchblend.store.ledger_book import planned_round
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
-from searchblend.store.states import ENDED, HOLDS_RAW, State
-from searchblend.store.tokens import OS_USER
+from searchblend.store.states import ENDED, HOLDS_RAW, State, may_follow
+from searchblend.store.tokens import person_of
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.optin_result import decode_optin_result, encode_optin_result
 from searchblend.wire.report import ReportShape
@@ -48,6 +49,9 @@ NO_CAP: Final = (
     "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
 )
 _TASK_BYTES: Final = 16
+ASKED_SECONDS: Final = 86_400
+"""how long the first of two people's wish holds"""
+_ASKED: Final = "{} asked for"
 _SKIPPED: Final = 1000
 """round numbers that may have been given out after a backup was made"""
 _NOT_THE_OPENER: Final = "the reviewer must not be the person who opened the round"
@@ -109,6 +113,12 @@ class Lifecycle:
             candidate = self.candidate(round_)
             self._store.audit.append(actor, "candidate list seen", self._now, _where(round_))
             return candidate
+
+    def export_audit(self, form: str, *, actor: str) -> list[AuditRow]:
+        """The whole audit log to take away; its last row says who took it, and in which form."""
+        with self._store.transaction():
+            self._store.audit.append(actor, "audit log exported", self._now, {"form": form})
+            return self._store.audit.rows()
 
     def candidate(self, round_: Round) -> tuple[HeadFigures, list[Hit]]:
         """What the reviewer looks at: the private list and the automatic filters' hits."""
@@ -263,6 +273,45 @@ class Lifecycle:
                 self._store.jobs.add(round_.key, "shred", self._now)
             return after
 
+    def ask_abort(self, round_: Round, *, actor: str) -> Round:
+        """An operator wants a round ended; it is, once a second one wants the same."""
+        with self._store.transaction():
+            if not may_follow(round_.state, State.ABORTED):
+                raise WrongState(f"round {round_.number}: has ended already")
+            if not self._is_agreed(round_.key, "abort", _where(round_), actor):
+                return round_
+            return self.abort(round_, actor=actor, reason="operator")
+
+    def ask_kill(self, task: Task, *, actor: str) -> Task:
+        """An operator wants a task stopped; it is, once a second one wants the same."""
+        with self._store.transaction():
+            if not task.killed and not self._is_agreed(0, f"kill {task.task}", {"task": task.task}, actor):
+                return task
+            return self.kill(task, actor=actor)
+
+    def asked_by(self, key: int, what: str) -> str | None:
+        """Who has asked for a step that needs two people, as long as that holds."""
+        content = self._store.artifacts.kept(key, _ASKED.format(what))
+        asked = json.loads(content) if content else None
+        return asked["by"] if asked and 0 <= self._now - asked["when"] < ASKED_SECONDS else None
+
+    def _is_agreed(self, key: int, what: str, where: JsonObject, actor: str) -> bool:
+        """Whether two people want it; the first one's wish is noted, and holds for a day.
+
+        Where only one person could, one is enough: no one is locked out of their own service.
+        """
+        others = {person_of(name) for name in self._store.tokens.holders("operator", self._now)} - {person_of(actor)}
+        if not others:
+            return True
+        before = self.asked_by(key, what)
+        if before is not None and person_of(before) != person_of(actor):
+            self._store.artifacts.drop(key, _ASKED.format(what))
+            return True
+        if before is None:
+            self._store.artifacts.keep(key, _ASKED.format(what), json.dumps({"by": actor, "when": self._now}).encode())
+            self._store.audit.append(actor, f"{what.split()[0]} asked for", self._now, where)
+        return False
+
     def kill(self, task: Task, *, actor: str) -> Task:
         """Stop a task for good, and with it the round that runs."""
         with self._store.transaction():
@@ -276,20 +325,32 @@ class Lifecycle:
         """Enrolment codes for opt-in users, shown once."""
         return self._store.tokens.enrol(task.task, n, actor=actor, now=self._now)
 
-    def restore(self, backup: Path, *, actor: str) -> tuple[int, int]:
+    def restore(self, backup: Path, *, actor: str, tokens: Sequence[str] = ()) -> tuple[int, int]:
         """Read a backup into an empty database and make it safe to go on with; how many rows, how many rounds ended.
+
+        ``tokens``: of two operators, where the backup holds valid tokens of two; a restore forgets debits.
 
         Rounds end whose raw records are in no backup. One transaction: whatever stops it, the database is still empty
         and the restore can be repeated.
         """
         with self._store.transaction():
             rows = read_backup(backup, self._store.database)
+            people = self._two_operators(tokens)
             held = self._store.rounds.rounds(states=HOLDS_RAW | {State.DRAFT})
             for round_ in held:
                 self.abort(round_, actor=actor, reason="restored")
             self._store.rounds.skip_numbers(_SKIPPED)
-            self._store.audit.append(actor, "restored from a backup", self._now, {"rows": rows})
+            self._store.audit.append(actor, "restored from a backup", self._now, {"rows": rows, "people": people})
         return rows, len(held)
+
+    def _two_operators(self, tokens: Sequence[str]) -> list[str]:
+        """Whose tokens they are; refused where two operators could agree and have not."""
+        given = [self._store.tokens.admin(token, self._now) for token in tokens]
+        people = sorted({admin.name for admin in given if admin is not None and admin.role == "operator"})
+        could = {person_of(name) for name in self._store.tokens.holders("operator", self._now, with_sso=False)}
+        if len(could) > 1 and len({person_of(name) for name in people}) < 2:
+            raise WrongState("the backup holds valid tokens of several operators: expected those of two of them")
+        return people
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
         """Take the arrows whose time has come; how many. A failure is reported, and holds up no other round or task."""
@@ -366,8 +427,7 @@ def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exceptio
 
 
 def is_opener(actor: str, round_: Round) -> bool:
-    """One name is one person, whether an account of this machine or a token bears it."""
-    return actor.removeprefix(OS_USER) == (round_.opened_by or "").removeprefix(OS_USER)
+    return person_of(actor) == person_of(round_.opened_by or "")
 
 
 def _where(round_: Round) -> JsonObject:

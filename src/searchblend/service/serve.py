@@ -22,6 +22,7 @@ from searchblend.service.checkup import keys_overdue
 from searchblend.service.clock import Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint
+from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.enrolment import EnrolmentOffer
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app, health_listener
@@ -78,6 +79,8 @@ def serve(
         on_point=on_point,
         database_seconds=settings.database_seconds,
     )
+    if settings.oidc_issuer:
+        services.sso = SingleSignOn(settings, clock.now)
     _add_troubles(settings, clock, services)
     if settings.role == "curator":
         _run_curator(settings, clock, services, on_point, on_ready)
@@ -95,9 +98,9 @@ def prepare_folders(settings: ServeSettings) -> None:
     make_private_folder(settings.folder)
     if settings.plays("curator"):
         Vault(settings.vault_folder)
-        make_curator_key(settings.vault_folder)
+        make_curator_key(settings.vault_folder, settings.key_passphrase)
     if settings.plays("publisher"):
-        SigningKeys(settings.signing_folder).add_if_none()
+        SigningKeys.of(settings).add_if_none()
         require_curator(settings)
 
 
@@ -109,7 +112,7 @@ def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Service
         services.vault = vault = Vault(settings.vault_folder)
         services.troubles.append(lambda store: keys_overdue(vault, clock))
     if settings.plays("publisher"):
-        keys = SigningKeys(settings.signing_folder)
+        keys = SigningKeys.of(settings)
         services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
 
 
@@ -257,7 +260,7 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
         first += [curator.destroy_overdue, curator.remember_withdrawals]
         each_time.append(curator.destroy_leftovers)
     if settings.plays("publisher"):
-        publisher = Publisher(store, clock, SigningKeys(settings.signing_folder), curator_points(settings))
+        publisher = Publisher(store, clock, SigningKeys.of(settings), curator_points(settings))
         runners.append(publisher)
         each_time.append(publisher.refresh_manifests)
     if settings.plays("admin"):

@@ -17,6 +17,7 @@ from searchblend.service.api.writers import (
     StoreThread,
 )
 from searchblend.service.clock import Clock, SystemClock
+from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.enrolment import EnrolmentOffer
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.telemetry import Logbook, ServiceMetrics
@@ -113,6 +114,8 @@ class Services:
         """the folder of round keys, where the role has one"""
         self.offer: EnrolmentOffer | None = None
         """what those who join get, where the role has the signing keys"""
+        self.sso: SingleSignOn | None = None
+        """the issuer at which people may sign in, where one is set up"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}

@@ -44,6 +44,8 @@ class ServeSettings:
     """the rounds' private keys; only the curator needs it (``keys`` in the data directory)"""
     signing_dir: str = ""
     """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
+    key_passphrase: str = ""
+    """where the passphrase of signing keys and of the curator's key is: file:PATH (mode 600), env:NAME or fd:NUMBER"""
     curator_key: str = ""
     """the curator's public key (several with commas), for a publisher without the curator's key folder"""
     spare_key: str = ""
@@ -76,6 +78,22 @@ class ServeSettings:
     """how long caches may keep a manifest"""
     poll_seconds: float = 1.0
     """how often workers look for work"""
+    console_address: str = ""
+    """where people reach the console, https://…: issuers send them back there"""
+    oidc_issuer: str = ""
+    """https://…, the issuer at which people may sign in to the console; needs the extra oidc"""
+    oidc_client: str = ""
+    """the id under which the issuer knows the console"""
+    oidc_secret_file: str = ""
+    """a file of mode 600 with the client's secret; empty: a public client"""
+    oidc_roles: str = ""
+    """which value of the claim gives which role: ``search-ops=operator, search-review=reviewer``; the first wins"""
+    oidc_claim: str = "groups"
+    """the claim of the identity token that says what a person may do"""
+    oidc_name: str = "preferred_username"
+    """the claim that names a person in the audit log"""
+    oidc_scope: str = "openid profile"
+    """what the issuer is asked for"""
     publisher: str = ""
     """who answers for what is published, for the public pages of roles publisher and admin"""
     contact: str = ""
@@ -105,6 +123,8 @@ class ServeSettings:
                 raise InvalidParameter(field, f"expected one line of at most {_LONGEST_IMPRINT} printable characters")
         if self.port + _HEALTH_OFFSET > _LARGEST_PORT and not self.health_port:
             raise InvalidParameter("health_port", f"expected for a port above {_LARGEST_PORT - _HEALTH_OFFSET}")
+        if self.oidc_issuer and not self.plays("admin"):
+            raise InvalidParameter("oidc_issuer", "expected with role all or admin: no other has a console")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise InvalidParameter("tls_certificate", "expected tls_key as well")
         if self.database and not self.database.startswith(("postgresql://", "postgres://")):

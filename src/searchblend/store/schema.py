@@ -159,7 +159,17 @@ _VERSION_6: Final = (
     # The curator asks for them every second, among many that were not withdrawn.
     "CREATE INDEX contributions_withdrawn ON contributions (round_key, tag) WHERE withdrawn = 1",
 )
-MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6)
+_VERSION_7: Final = (
+    "ALTER TABLE admin_tokens ADD COLUMN expires BIGINT",
+    "ALTER TABLE admin_tokens ADD COLUMN used BIGINT",
+    # People who sign in at an issuer; their sessions name the identity where others name the token's hash.
+    """
+    CREATE TABLE people (
+        identity TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, role TEXT NOT NULL, created BIGINT NOT NULL, used BIGINT
+    )
+    """,
+)
+MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6, _VERSION_7)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 _HAS_TABLES: Final = {
     "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'",
@@ -182,6 +192,7 @@ BACKED_UP: Final = (
     "release_files",
     "admin_tokens",
     "enrolments",
+    "people",
     "trends",
 )
 """what a backup holds: all but sealed records, and who is signed in"""
@@ -317,12 +328,13 @@ GRANTS: Final[Mapping[str, Privileges]] = {
     "admin": {
         **_ALL,
         **_ENDS_ROUNDS,
-        "admin_tokens": _READ,
+        "admin_tokens": ("SELECT", "UPDATE (used)"),
         "artifacts": _READ,
         "counts": ("SELECT", "INSERT", "DELETE"),
         "enrolments": ("INSERT",),
         "ledger": _READ,
         "manifests": _READ,
+        "people": ("SELECT", "INSERT", "UPDATE (role, used)"),
         "refusals": _READ,
         "round_artifacts": _READ,
         "rounds": ("SELECT", "INSERT", f"UPDATE ({_MOVED}, reports, shape, client_closes, grace_until)"),
@@ -331,7 +343,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "trends": _READ,
     },
     "backup": {"schema_version": _READ, **dict.fromkeys(BACKED_UP, _READ), "audit": _APPEND},
-    "auditor": {"schema_version": _READ, "audit": _READ, "ledger": _READ, "release_files": _READ},
+    "auditor": {"schema_version": _READ, "audit": _APPEND, "ledger": _READ, "release_files": _READ},
 }
 
 

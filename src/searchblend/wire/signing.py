@@ -45,19 +45,25 @@ class SigningKey:
         return cls(ec.generate_private_key(ec.SECP256R1()))
 
     @classmethod
-    def of_pem(cls, pem: bytes) -> SigningKey:
+    def of_pem(cls, pem: bytes, passphrase: bytes | None = None) -> SigningKey:
+        """Of PKCS#8 in PEM. What is encrypted needs its passphrase, and where one is given everything is encrypted."""
         try:
-            key = serialization.load_pem_private_key(pem, None)
-        except (ValueError, TypeError) as error:
-            raise MessageError("signing key: expected an unencrypted PEM private key") from error
+            key = serialization.load_pem_private_key(pem, passphrase)
+        except TypeError as error:  # the two ways in which passphrase and file do not go together
+            state = "is encrypted; expected its passphrase" if passphrase is None else "is not encrypted"
+            raise MessageError(f"signing key: {state}") from error
+        except ValueError as error:
+            expected = (
+                "an unencrypted PEM private key" if passphrase is None else "a PEM private key of this passphrase"
+            )
+            raise MessageError(f"signing key: expected {expected}") from error
         if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
             raise MessageError("signing key: expected a P-256 key")
         return cls(key)
 
-    def as_pem(self) -> bytes:
-        return self._key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+    def as_pem(self, passphrase: bytes | None = None) -> bytes:
+        encryption = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
+        return self._key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
 
     def sign(self, content: bytes) -> Signature:
         r, s = decode_dss_signature(self._key.sign(content, _HASH))

@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import sqlite3
+import time
 
 import pytest
 
@@ -136,7 +137,9 @@ def test_keys_and_tokens(run):
     listed = run("keys", "list")[1]
     assert [key["key_id"] for key in listed["signing_keys"]] == [second]
     assert listed["curator_keys"] == [curator]
-    assert listed["admin_tokens"] == [{"name": "ann", "role": "operator", "revoked": False}]
+    [ann] = listed["admin_tokens"]
+    assert (ann["name"], ann["role"], ann["revoked"], ann["used"]) == ("ann", "operator", False, None)
+    assert 364 * 86_400 < ann["expires"] - time.time() <= 365 * 86_400
     assert token not in json.dumps(listed)
     assert run("keys", "revoke", "ann")[0] == 0
     assert run("keys", "revoke", "ann")[0] == 2

@@ -21,14 +21,12 @@ from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
 from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
 from searchblend.core.privacy import Budget
+from searchblend.service.api.writers import LOCKED_SECONDS, MOST_FAILURES, AccountLock
 from searchblend.service.console.public_pages import Imprint, link_of
 from searchblend.service.console.render import HEADERS, static_files
 from searchblend.service.console.sign_in import (
     COOKIE,
-    FAILURE_SECONDS,
-    MOST_FAILURES,
     SESSION_SECONDS,
-    FailureLimit,
     console_table,
 )
 from searchblend.service.console.task_page import GROUPS, default_values, settings_of_form, shown_values
@@ -36,6 +34,7 @@ from searchblend.service.console.users_page import read_users
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.console.words import percent
 from searchblend.service.task_settings import TaskSettings
+from searchblend.store.ledger_book import canonical, chained
 from searchblend.store.reports import ReportOutcome
 from searchblend.store.states import State
 from searchblend.store.tokens import ROLES
@@ -275,8 +274,8 @@ def test_a_session_ends_with_its_time_its_token_or_by_signing_out(fresh):
 def test_brute_force_ends_after_a_few_failures(fresh):
     person = Person(fresh, "operator")
     for _ in range(MOST_FAILURES):
-        assert person.sign_in("sba_wrong").status_code == 401
-    refused = person.sign_in("sba_wrong")
+        assert person.sign_in(f"{fresh.tokens['operator'][:20]} wrong").status_code == 401
+    refused = person.sign_in(f"{fresh.tokens['operator'][:15]} wrong")
     assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
     assert person.sign_in(fresh.tokens["operator"]).status_code == 429, "not even the right one is tried"
 
@@ -305,16 +304,43 @@ def test_many_attempts_at_once_are_no_way_around_the_limit(fresh):
     assert statuses.count(429) >= 2 * MOST_FAILURES
 
 
-def test_the_limit_forgets_and_keeps_addresses_apart():
+def test_the_lock_forgets_and_keeps_accounts_apart():
     now = 0.0
-    limit = FailureLimit(lambda: now)
-    for _ in range(MOST_FAILURES):
-        limit.failed("a")
+    lock = AccountLock(lambda: now)
+    for i in range(MOST_FAILURES):
+        lock.failed(f"sba_12345678{i}")
     with pytest.raises(Exception, match="rate-limited"):
-        limit.refuse_if_spent("a")
-    limit.refuse_if_spent("b")
-    now = FAILURE_SECONDS + 1.0
-    limit.refuse_if_spent("a")
+        lock.refuse_if_locked("sba_12345678 whatever follows")
+    lock.refuse_if_locked("sba_12345679")
+    now = LOCKED_SECONDS + 1.0
+    lock.refuse_if_locked("sba_12345678")
+
+
+def test_a_locked_account_keeps_no_one_else_out_and_is_locked_everywhere(fresh):
+    """Operator and reviewer share an address, as all people do behind a proxy."""
+    operator, reviewer = Person(fresh, "operator"), Person(fresh, "reviewer")
+    guess = f"{fresh.tokens['operator'][:12]}{'x' * 35}"
+    for _ in range(MOST_FAILURES):
+        assert operator.sign_in(guess).status_code == 401
+    assert operator.sign_in().status_code == 429
+    assert fresh.admin("GET", "/tasks", "operator").status_code == 429
+    assert reviewer.sign_in().status_code == 303
+    assert fresh.admin("GET", "/tasks", "reviewer").status_code == 200
+
+
+def test_an_audit_log_is_taken_away_as_json_lines_and_says_so(fresh):
+    auditor = Person(fresh, "auditor")
+    fresh.parts.store.audit.append("ann", "tried a line\nbreak and \u2028", 5, {"n": 1})
+    answer = auditor.get("/console/audit/audit.jsonl")
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in answer.text.split("\n")[:-1]]
+    rows = fresh.parts.store.audit.rows()
+    assert [line["hash"] for line in lines] == [row.hash for row in rows]
+    for line in lines:  # the chain can be checked from the file alone
+        body = canonical({name: line[name] for name in ("actor", "action", "when", "detail")})
+        assert chained(line["previous"], body) == line["hash"]
+    assert (lines[-1]["actor"], lines[-1]["action"]) == ("auditor", "audit log exported")
+    assert lines[-1]["detail"] == {"form": "jsonl"}
 
 
 def test_signing_in_leads_to_our_own_pages_alone():
@@ -553,15 +579,14 @@ def test_the_audit_log_is_read_checked_and_taken_away(fresh):
     auditor, task = Person(fresh, "auditor"), fresh.parts.task(**SETTINGS, name="logged")
     fresh.parts.store.audit.append("=cmd", "tried", 5, {"task": task.task})
     page = auditor.get("/console/audit").text
-    rows = fresh.parts.store.audit.rows()
     assert "The chain is whole." in page
-    assert rows[-1].hash in page
-    assert [entry["hash"] for entry in auditor.get("/console/audit/audit.json").json()["rows"]] == [
-        r.hash for r in rows
-    ]
-    lines = list(csv.DictReader(io.StringIO(auditor.get("/console/audit/audit.csv").text)))
-    assert [line["hash"] for line in lines] == [row.hash for row in rows]
-    assert lines[-1]["actor"] == "'=cmd", "no formula for a spreadsheet"
+    assert fresh.parts.store.audit.rows()[-1].hash in page
+    for form in ("json", "csv"):
+        answer = auditor.get(f"/console/audit/audit.{form}")
+        taken = answer.json()["rows"] if form == "json" else list(csv.DictReader(io.StringIO(answer.text)))
+        assert [entry["hash"] for entry in taken] == [row.hash for row in fresh.parts.store.audit.rows()]
+        assert (taken[-1]["actor"], taken[-1]["action"]) == ("auditor", "audit log exported")
+    assert "'=cmd" in [line["actor"] for line in taken], "no formula for a spreadsheet"
     for i in range(150):
         fresh.parts.store.audit.append("ann", f"step {i}", 6, {})
     assert "step 149" in auditor.get("/console/audit").text
@@ -581,15 +606,18 @@ def test_users_are_listed_with_their_last_actions(fresh):
     clock.time += 3600
     store.tokens.revoke_admin("eve", actor="os:root", now=clock.now())
     store.audit.append(auditor.role, "looked", clock.now(), {})
-    users = {user.name: user for user in read_users(store)}
-    assert list(users)[-1] == "eve"
-    assert (users["eve"].created, users["eve"].revoked, users["eve"].acted) == (first, True, None)
+    store.tokens.add_admin("zoe", "viewer", actor="os:root", now=clock.now(), expires=clock.now())
+    users = {user.name: user for user in read_users(store, clock.now())}
+    assert list(users)[-2:] == ["eve", "zoe"]
+    assert (users["eve"].created, users["eve"].credential, users["eve"].acted) == (first, "revoked", None)
+    assert (users["zoe"].expires, users["zoe"].credential, users["zoe"].used) == (clock.now(), "expired", None)
     assert (users["os:root"].created, users["os:root"].acted) == (None, clock.now())
     mine = users["auditor"]
-    assert (mine.signed_in, mine.acted) == (first, clock.now())
+    assert (mine.signed_in, mine.acted, mine.used) == (first, clock.now(), first)
     page = auditor.get("/console/users").text
     assert page.count("<tr") == len(users) + 1
     assert "revoked</td>" in page
+    assert read_users(store, clock.now())[0].used == clock.now(), "reading is a use"
     assert token not in page
     assert hashlib.sha256(token.encode()).hexdigest() not in page
 

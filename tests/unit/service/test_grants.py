@@ -27,7 +27,7 @@ from searchblend.store.jobs import LeasedJob
 from searchblend.store.reports import Arrivals
 from searchblend.store.schema import GRANTS
 from searchblend.store.states import State
-from searchblend.store.tokens import ROLES
+from searchblend.store.tokens import ROLES, Admin
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import seal_records
 from service_parts import SMALL, people
@@ -187,7 +187,13 @@ def play(played: Played) -> None:
     with roles.parts("backup") as backup:
         backup.store.audit.append("os:t", "backup asked for", roles.clock.now(), {})
         write_backup(backup.store.database, roles.folder / "backup.db")
+    with roles.parts("admin") as admin:
+        for role in ("viewer", "auditor"):
+            ann = Admin("sso:ann", role)
+            secret = admin.store.sessions.open_sso("https://i", "1", ann, now=roles.clock.now(), seconds=60)
+            assert admin.store.sessions.admin(secret, roles.clock.now()) == ann
     with roles.parts("auditor") as auditor:
+        auditor.lifecycle.export_audit("jsonl", actor="os:t")
         auditor.store.audit.verify()
         auditor.store.ledger.check()
 

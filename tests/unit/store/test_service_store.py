@@ -319,11 +319,11 @@ def test_artifacts_are_named_by_their_bytes(store):
 def test_credentials_are_stored_as_hashes(store, where):
     token = store.tokens.add_admin("ann", "operator", actor="cli", now=1)
     codes = store.tokens.enrol(TASK, 3, actor="ann", now=1)
-    assert (store.tokens.admin(token).role, store.tokens.admin(token + "x")) == ("operator", None)
+    assert (store.tokens.admin(token, 2).role, store.tokens.admin(token + "x", 2)) == ("operator", None)
     assert store.tokens.is_enrolled(TASK, codes[0])
     assert not store.tokens.is_enrolled("f" * 32, codes[0])
     assert store.tokens.revoke_admin("ann", actor="cli", now=2)
-    assert store.tokens.admin(token) is None
+    assert store.tokens.admin(token, 2) is None
     with pytest.raises(InvalidParameter):
         store.tokens.add_admin("bob", "root", actor="cli", now=1)
     with pytest.raises(StoreError):

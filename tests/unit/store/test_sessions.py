@@ -57,6 +57,23 @@ def test_a_session_is_a_hash_beside_the_hash_of_its_token(store):
     assert actions.count("signed in") == 3
 
 
+def test_a_token_and_its_sessions_end_when_it_expires(store):
+    token = store.tokens.add_admin("ann", "operator", actor="t", now=0, expires=1000)
+    secret, admin = store.sessions.open(token, now=900, seconds=500)
+    assert store.tokens.admin(token, 999) == store.sessions.admin(secret, 999) == admin
+    assert store.tokens.admin(token, 1000) is store.sessions.admin(secret, 1000) is None
+    assert store.sessions.open(token, now=1000, seconds=500) is None
+
+
+def test_the_last_use_is_known_to_some_minutes(store):
+    token = store.tokens.add_admin("ann", "operator", actor="t", now=0)
+    used = []
+    for now in (10, 20, 309, 310, 5000):
+        store.tokens.admin(token, now)
+        used.append(store.tokens.admins()[0].used)
+    assert used == [10, 10, 10, 310, 5000]
+
+
 def test_figures_of_all_rounds_come_at_once(store):
     store.rounds.add_task(TASK, "searches", {}, actor="ann", now=1)
     store.rounds.add_task("cd" * 16, "others", {}, actor="ann", now=1)

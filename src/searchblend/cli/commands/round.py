@@ -14,7 +14,7 @@ from searchblend.cli.arguments import add_actions, add_command, positive_int
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document, read_json
 from searchblend.core.documents import decode, encode
 from searchblend.core.errors import UsageError
-from searchblend.service.actions import Action, CountsFile, Extension, Nothing, actions_for
+from searchblend.service.actions import ASK_AGAIN, Action, CountsFile, Extension, Nothing, actions_for, is_done
 from searchblend.service.clock import SystemClock
 from searchblend.service.review import Position, Rejection, Removal, Review
 
@@ -99,7 +99,10 @@ def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle)
     actor = actor_of(options, store, action.role)
     task = store.rounds.task(options.task)
     target = task if action.on == "task" else store.rounds.round(task.task, options.round)
-    result = _document(action.take(lifecycle, target, _needs(options, action.needs), actor))
+    taken = action.take(lifecycle, target, _needs(options, action.needs), actor)
+    result = _document(taken)
+    if not is_done(action, taken):
+        return {**result, "next": ASK_AGAIN}
     if options.action == "open":
         return {**result, "next": "the curator opens it as soon as it runs"}
     return result

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from searchblend.accounting.totals import BudgetCap
 from searchblend.cli.arguments import add_old_spelling, positive_int
 from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
-from searchblend.cli.service_options import add_place, print_document, serve_settings
+from searchblend.cli.service_options import add_passphrase, add_place, print_document, serve_settings
 from searchblend.core.documents import encode
 from searchblend.core.errors import RunError, UsageError
 from searchblend.core.privacy import Budget
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_place(parser)
     parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
     parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
+    add_passphrase(parser)
     parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, for the publisher")
     parser.add_argument("--spare-key", metavar="HEX", help="a public signing key kept off line, for enrolments")
     parser.add_argument("--public-address", metavar="URL", help="where devices reach the service, for enrolments")
@@ -80,6 +81,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queue", metavar="N", help="reports that may wait for a commit; beyond it 503 (20000)")
     parser.add_argument("--manifest-seconds", metavar="S", help="how long caches may keep a manifest (60)")
     parser.add_argument("--poll-seconds", metavar="S", help="how often workers look for work (1)")
+    parser.add_argument(
+        "--console-address", metavar="URL", help="where people reach the console, for sign-in elsewhere"
+    )
+    parser.add_argument("--oidc-issuer", metavar="URL", help="issuer at which people may sign in to the console")
+    parser.add_argument("--oidc-client", metavar="ID", help="the console's id at the issuer")
+    parser.add_argument("--oidc-secret-file", metavar="FILE", help="the client's secret; without it a public client")
+    parser.add_argument(
+        "--oidc-roles", metavar="VALUE=ROLE,…", help="values of the claim, and the role that each gives; the first wins"
+    )
+    parser.add_argument("--oidc-claim", metavar="NAME", help="the claim that gives roles (groups)")
+    parser.add_argument("--oidc-name", metavar="NAME", help="the claim that names people (preferred_username)")
+    parser.add_argument("--oidc-scope", metavar="SCOPES", help="what the issuer is asked for (openid profile)")
     parser.add_argument("--publisher", metavar="NAME", help="who publishes, for the public page")
     parser.add_argument("--contact", metavar="ADDRESS", help="e-mail or web address, for the public page")
     parser.add_argument("--licence", metavar="TERMS", help="terms of use, a name or a web address, for the public page")
@@ -259,7 +272,7 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
     from searchblend.store.service_store import open_store
 
     make_private_folder(settings.folder)
-    keys = SigningKeys(settings.signing_folder)
+    keys = SigningKeys.of(settings)
     keys.add_if_none()
     now, label = SystemClock().now(), f"demo {time.time_ns()}"
     with open_store(settings.where) as store:

@@ -11,7 +11,7 @@ from searchblend.cli.arguments import add_actions, add_cap, add_command, positiv
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document, read_json
 from searchblend.core.documents import JsonObject, decode, encode
 from searchblend.core.errors import UsageError
-from searchblend.service.actions import Action, NewCodes, Nothing, actions_for
+from searchblend.service.actions import ASK_AGAIN, Action, NewCodes, Nothing, actions_for, is_done
 from searchblend.service.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle,
     actor = actor_of(options, store, action.role)
     needs = NewCodes(options.count) if action.needs is NewCodes else Nothing()
     result = action.take(lifecycle, store.rounds.task(options.task), needs, actor)
+    if not is_done(action, result):
+        return {**_document(result), "next": ASK_AGAIN}
     return {"codes": result} if action.gives == "codes" else _document(result)
 
 

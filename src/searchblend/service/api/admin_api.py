@@ -54,6 +54,7 @@ _PROBLEMS: Final = (
     "unknown-task",
     "too-large",
     "unsupported-media-type",
+    "rate-limited",
     "storage-unavailable",
 )
 Needs = TypeVar("Needs")
@@ -135,9 +136,16 @@ class AdminApi:
         token = bearer(request)
         if token is None:
             raise Refusal("bad-credential")
-        admin = await self._services.console.call(lambda store: store.tokens.admin(token))
+        failed, now = self._services.failed_sign_ins, self._services.clock.now()
+        try:
+            failed.lock.refuse_if_locked(token)
+        except Refusal:
+            await failed.add("admin API")
+            raise
+        admin = await self._services.console.call(lambda store: store.tokens.admin(token, now))
         if admin is None:
-            await self._services.failed_sign_ins.add("admin API")
+            failed.lock.failed(token)
+            await failed.add("admin API")
             raise Refusal("bad-credential")
         if admin.role not in roles:
             raise Refusal("forbidden")
@@ -232,7 +240,7 @@ _READ: Final[tuple[Endpoint[Nothing, Any], ...]] = (
         _AUDITOR,
         "The audit log with its hashes.",
         AuditView,
-        lambda call, _: AuditView([row.entry for row in call.store.audit.rows()]),
+        lambda call, _: AuditView([row.entry for row in call.lifecycle.export_audit("json", actor=call.admin.name)]),
     ),
 )
 _SET: Final[tuple[Endpoint[Any, Any], ...]] = (

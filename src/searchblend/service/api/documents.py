@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated
 
 from searchblend.accounting.totals import BudgetCap
-from searchblend.core.documents import JsonObject, Matching, Natural, Sha256
+from searchblend.core.documents import JsonObject, Matching, Natural, Sha256, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.review import Hit
 from searchblend.service.round_model import RoundNumbers
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.artifacts import TrendRow
-from searchblend.store.audit import AuditEntry
+from searchblend.store.audit import AuditEntry, AuditRow
 from searchblend.store.ledger_book import Book
 from searchblend.store.rounds import Round, Task
 from searchblend.store.states import State
@@ -166,6 +167,12 @@ class AuditView:
     """The audit log; each row's hash covers the row before it."""
 
     rows: list[AuditEntry]
+
+
+def audit_lines(rows: Iterable[AuditRow]) -> Iterator[str]:
+    """One JSON object a line, in order: what log collectors read. A line has all that its hash is made of."""
+    for row in rows:
+        yield json.dumps(encode(row.entry), ensure_ascii=False, sort_keys=True) + "\n"
 
 
 @dataclass(frozen=True)

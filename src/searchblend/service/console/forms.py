@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.actions import Action, Extension, NewCodes, actions_for
+from searchblend.service.actions import Action, Extension, NewCodes, actions_for, is_done
 from searchblend.service.api.answers import number_of, refusal_of
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console import task_page
@@ -150,9 +150,14 @@ class QuestionPage:
     round: Round | None
     back: str
     keeps_form: bool
+    by_two: bool
+    asked_by: str | None
+    """who has asked for a step that needs two people"""
 
 
-def _question(store: ServiceStore, action: Action[Any, Any], task: Task, round_: Round | None) -> QuestionPage | None:
+def _question(
+    store: ServiceStore, lifecycle: Lifecycle, action: Action[Any, Any], task: Task, round_: Round | None
+) -> QuestionPage | None:
     """What is asked before an action; nothing where it needs no answer, or would be refused in this state anyway."""
     if action.asks is None or (round_ is not None and round_.state not in action.before):
         return None
@@ -162,7 +167,14 @@ def _question(store: ServiceStore, action: Action[Any, Any], task: Task, round_:
     back = f"/console/tasks/{task.task}" + (f"/rounds/{round_.number}" if round_ else "")
     back += "/review" if action.role == "reviewer" else ""
     price = action.asks.price.format(epsilon=plain(settings.epsilon if settings else None))
-    return QuestionPage(action.asks.words, price, so_far, task, round_, back, action.needs is Review)
+    asked_by = (
+        (lifecycle.asked_by(round_.key, "abort") if round_ else lifecycle.asked_by(0, f"kill {task.task}"))
+        if action.by_two
+        else None
+    )
+    return QuestionPage(
+        action.asks.words, price, so_far, task, round_, back, action.needs is Review, action.by_two, asked_by
+    )
 
 
 def _kept_fields(form: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -244,7 +256,7 @@ class Forms:
             needs = reader(visit.form) if reader else decode(action.needs, visit.fields)
             task = store.rounds.task(visit.task)
             round_ = store.rounds.round(task.task, visit.number) if action.on == "round" else None
-            if visit.field("sure") != "yes" and (asked := _question(store, action, task, round_)):
+            if visit.field("sure") != "yes" and (asked := _question(store, lifecycle, action, task, round_)):
                 return asked
             return action.take(lifecycle, round_ or task, needs, visit.admin.name)
 
@@ -264,7 +276,8 @@ class Forms:
                 view = await self._act(lambda store, lifecycle: task_page.read_task(store, visit.task))
                 return console_page(visit, "task.html", view=view, groups=task_page.GROUPS, codes=result)
             place = f"/rounds/{result.number}" if action.gives == "round" else ""
-            return see_other(f"/console/tasks/{result.task}{place}?done={action.name}")
+            done = action.name if is_done(action, result) else "asked"
+            return see_other(f"/console/tasks/{result.task}{place}?done={done}")
 
         return answer
 

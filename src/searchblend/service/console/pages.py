@@ -15,7 +15,7 @@ from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import MOST_HOURS
 from searchblend.service.api.answers import Refusal, number_of
-from searchblend.service.api.documents import AuditView
+from searchblend.service.api.documents import AuditView, audit_lines
 from searchblend.service.console import (
     budget_page,
     overview,
@@ -39,6 +39,7 @@ from searchblend.service.console.visit import (
     see_other,
 )
 from searchblend.service.console.words import REFUSALS, Advice, iso
+from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.services import Services
 from searchblend.store.audit import AuditEntry, AuditRow, verify_chain
 from searchblend.store.errors import CorruptAudit
@@ -91,9 +92,14 @@ def _as_json(rows: list[AuditRow]) -> bytes:
     return json.dumps(encode(AuditView([row.entry for row in rows])), ensure_ascii=False).encode()
 
 
+def _as_lines(rows: list[AuditRow]) -> bytes:
+    return "".join(audit_lines(rows)).encode()
+
+
 AUDIT_FILES: Final[Mapping[str, tuple[str, Callable[[list[AuditRow]], bytes]]]] = {
     "audit.csv": ("text/csv; charset=utf-8", _as_csv),
     "audit.json": ("application/json", _as_json),
+    "audit.jsonl": ("application/x-ndjson", _as_lines),
 }
 
 
@@ -256,7 +262,9 @@ class Pages:
         return console_page(visit, "refusals.html", view=await self._read(read_refusals))
 
     async def users(self, visit: Visit) -> Response:
-        return console_page(visit, "users.html", users=await self._read(users_page.read_users))
+        return console_page(
+            visit, "users.html", users=await self._read(lambda store: users_page.read_users(store, visit.now))
+        )
 
     async def audit(self, visit: Visit) -> Response:
         first = number_of(visit.field("from")) or 0
@@ -268,7 +276,12 @@ class Pages:
         if name not in AUDIT_FILES:
             raise Refusal("not-found")
         media_type, written = AUDIT_FILES[name]
-        return _attachment(name, await self._read(lambda store: written(store.audit.rows())), media_type)
+
+        def export(store: ServiceStore) -> bytes:
+            lifecycle = Lifecycle(store, self._services.clock)
+            return written(lifecycle.export_audit(name.rpartition(".")[2], actor=visit.admin.name))
+
+        return _attachment(name, await self._read(export), media_type)
 
     async def planner(self, visit: Visit) -> Response:
         """The form at once; the forecast when it is asked for, since it takes seconds."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,6 +16,7 @@ from searchblend.service.console.pages import Pages
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint, PublicPages, static_route
 from searchblend.service.console.render import page
+from searchblend.service.console.single_sign_on import BEGUN_SECONDS, CALLBACK, SignInFailed
 from searchblend.service.console.visit import (
     ConsoleRoute,
     Visit,
@@ -33,40 +32,14 @@ from searchblend.service.console.visit import (
     to_sign_in,
 )
 from searchblend.service.services import Services
+from searchblend.store.errors import StoreError
 from searchblend.store.tokens import ROLES, Admin
 
 COOKIE: Final = "searchblend_session"
 FORM_COOKIE: Final = "searchblend_form"
 SESSION_SECONDS: Final = 8 * 3600
-MOST_FAILURES: Final = 10
-FAILURE_SECONDS: Final = 300
-_MOST_ADDRESSES: Final = 10_000
-
-
-class FailureLimit:
-    """After too many failed attempts from one address nothing is tried for a while. Kept in memory, never logged."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._failures: dict[str, deque[float]] = {}
-
-    def refuse_if_spent(self, address: str) -> None:
-        if len(self._recent(address)) >= MOST_FAILURES:
-            raise Refusal("rate-limited", f"too many failed attempts; try again in {FAILURE_SECONDS // 60} minutes")
-
-    def failed(self, address: str) -> None:
-        if len(self._failures) >= _MOST_ADDRESSES:
-            del self._failures[next(iter(self._failures))]
-        self._failures.setdefault(address, deque(maxlen=MOST_FAILURES)).append(self._clock())
-
-    def forgive(self, address: str) -> None:
-        self._failures.pop(address, None)
-
-    def _recent(self, address: str) -> deque[float]:
-        failures = self._failures.get(address, deque())
-        while failures and failures[0] < self._clock() - FAILURE_SECONDS:
-            failures.popleft()
-        return failures
+SSO_COOKIE: Final = "searchblend_sso"
+_SSO: Final = "/console/sign-in/sso"
 
 
 class SignIn:
@@ -74,27 +47,22 @@ class SignIn:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._limit = FailureLimit()
 
     def table(self) -> list[ConsoleRoute]:
         return [ConsoleRoute("POST", "/console/sign-out", ROLES, self.sign_out)]
 
     def routes(self) -> list[Route]:
-        """The two that need no session."""
+        """Those that need no session."""
+        sso = [("/console/sign-in/sso", self.begin_sso), (CALLBACK, self.finish_sso)] if self._services.sso else []
         return [
+            *(Route(path, self._open(answer), methods=["GET"]) for path, answer in sso),
             Route("/console/sign-in", self._open(self.sign_in_page), methods=["GET"]),
             Route("/console/sign-in", self._open(self.sign_in), methods=["POST"]),
         ]
 
     async def sign_in_page(self, request: Request) -> Response:
         secret = secret_of(request, FORM_COOKIE) or new_secret()
-        answer = page(
-            request,
-            "sign_in.html",
-            form=form_token(secret),
-            next=next_page(request.query_params.get("next", "")),
-            wrong=False,
-        )
+        answer = self._form(request, secret, next_page(request.query_params.get("next", "")))
         set_cookie(request, answer, FORM_COOKIE, secret, path="/console/sign-in", seconds=3600)
         return answer
 
@@ -103,20 +71,59 @@ class SignIn:
         form = await read_form(request)
         secret = secret_of(request, FORM_COOKIE)
         check_form(request, secret, (form.get("form") or [""])[0])
-        address = request.client.host if request.client else ""
-        self._limit.refuse_if_spent(address)
-        self._limit.failed(address)
         token, onward = (form.get("token") or [""])[0].strip()[:500], next_page((form.get("next") or [""])[0])
+        lock = self._services.failed_sign_ins.lock
+        lock.refuse_if_locked(token)
+        lock.failed(token)
         now = self._services.clock.now()
         opened = await self._services.console.call(
             lambda store: store.sessions.open(token, now=now, seconds=SESSION_SECONDS)
         )
         if opened is None:
             await self._services.failed_sign_ins.add("console")
-            return page(request, "sign_in.html", 401, form=form_token(secret), next=onward, wrong=True)
-        self._limit.forgive(address)
+            return self._form(request, secret, onward, 401)
+        lock.forgive(token)
         answer = see_other(onward)
         set_cookie(request, answer, COOKIE, opened[0], path="/console", seconds=SESSION_SECONDS)
+        return answer
+
+    def _form(self, request: Request, secret: str, onward: str, status: int = 200) -> Response:
+        return page(
+            request,
+            "sign_in.html",
+            status,
+            form=form_token(secret),
+            next=onward,
+            wrong=status != 200,
+            sso=f"{_SSO}?next={quote(onward, safe='')}" if self._services.sso else "",
+        )
+
+    async def begin_sso(self, request: Request) -> Response:
+        """On to the issuer. A link may do that: it ends with the session of whoever signs in there."""
+        assert self._services.sso is not None
+        where, secret = await self._services.sso.begin(next_page(request.query_params.get("next", "")))
+        answer = see_other(where)
+        # The issuer sends the browser back from another site, so this one cookie cannot be strict.
+        set_cookie(request, answer, SSO_COOKIE, secret, path=_SSO, seconds=BEGUN_SECONDS, same_site="lax")
+        return answer
+
+    async def finish_sso(self, request: Request) -> Response:
+        """Back from the issuer: a session, and a page of ours that goes on, which the session's strict cookie needs."""
+        sso, now = self._services.sso, self._services.clock.now()
+        assert sso is not None
+        try:
+            identity = await sso.finish(secret_of(request, SSO_COOKIE), request.query_params)
+            secret = await self._services.console.call(
+                lambda store: store.sessions.open_sso(
+                    sso.issuer, identity.subject, identity.admin, now=now, seconds=SESSION_SECONDS
+                )
+            )
+        except (SignInFailed, StoreError):
+            await self._services.failed_sign_ins.add("single sign-on")
+            raise
+        answer = page(request, "signed_in.html", onward=identity.onward)
+        set_cookie(request, answer, COOKIE, secret, path="/console", seconds=SESSION_SECONDS)
+        answer.delete_cookie(SSO_COOKIE, path=_SSO, httponly=True, samesite="lax")
         return answer
 
     async def sign_out(self, visit: Visit) -> Response:

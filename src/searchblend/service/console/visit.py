@@ -9,7 +9,7 @@ import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import parse_qs, quote
 
 from starlette.requests import Request
@@ -32,6 +32,7 @@ ROUND: Final = "/console/tasks/{task}/rounds/{round}"
 _DONE: Final = {
     "task": "The task is made. Draft its first round when you are ready.",
     "blocklist": "The blocklist is saved.",
+    "asked": "Noted. It happens when a second operator asks for the same within a day.",
     **{action.name: action.done for action in actions_for("console")},
 }
 """what a page says after an action, by a word in its address: nothing of the address itself is shown"""
@@ -62,9 +63,18 @@ def is_plain_local(request: Request) -> bool:
     return request.url.scheme == "http" and request.url.hostname in _LOCAL
 
 
-def set_cookie(request: Request, response: Response, name: str, value: str, *, path: str, seconds: int) -> None:
+def set_cookie(
+    request: Request,
+    response: Response,
+    name: str,
+    value: str,
+    *,
+    path: str,
+    seconds: int,
+    same_site: Literal["strict", "lax"] = "strict",
+) -> None:
     response.set_cookie(
-        name, value, max_age=seconds, path=path, secure=not is_plain_local(request), httponly=True, samesite="strict"
+        name, value, max_age=seconds, path=path, secure=not is_plain_local(request), httponly=True, samesite=same_site
     )
 
 

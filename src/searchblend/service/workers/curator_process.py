@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from searchblend.core.documents import decode
@@ -25,7 +25,7 @@ from searchblend.service.clock import Clock
 from searchblend.service.process import crash_points, no_core_files
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.curator import CURATOR, Curator
-from searchblend.service.workers.signing_keys import make_curator_key
+from searchblend.service.workers.signing_keys import keep_passed_on, make_curator_key, passed_on_passphrase
 from searchblend.service.workers.vault import Vault
 from searchblend.store.errors import LeaseLost, StoreUnavailable, WrongState
 from searchblend.store.jobs import LeasedJob
@@ -38,7 +38,8 @@ _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 
 def make_curator(settings: ServeSettings, store: ServiceStore, clock: Clock, *, anonymous_intake: bool) -> Curator:
-    vault, signer = Vault(settings.vault_folder), make_curator_key(settings.vault_folder)
+    vault = Vault(settings.vault_folder)
+    signer = make_curator_key(settings.vault_folder, settings.key_passphrase)
     return Curator(store, clock, vault, signer, anonymous_intake=anonymous_intake)
 
 
@@ -50,6 +51,8 @@ class CuratorRequest:
     now: int
     job: LeasedJob
     anonymous: bool
+    passphrase: str = field(default="", repr=False)
+    """what the parent has read from a descriptor"""
 
 
 class FailedElsewhere(RunError):
@@ -78,7 +81,8 @@ class CuratorProcess:
 
     def run(self, job: LeasedJob) -> None:
         # By its standard input: every user may see the arguments of a process, and a URL may hold a password.
-        request = CuratorRequest(self._settings, self._clock.now(), job, self._anonymous_intake)
+        passphrase = passed_on_passphrase(self._settings.key_passphrase)
+        request = CuratorRequest(self._settings, self._clock.now(), job, self._anonymous_intake, passphrase)
         command = [sys.executable, "-P", "-m", "searchblend.service.workers.curator_process", str(os.getpid())]
         ended = subprocess.run(  # noqa: S603  # ourselves
             command,
@@ -115,6 +119,7 @@ class _GivenClock:
 def _run(request: CuratorRequest, parent: int) -> tuple[str, str]:
     """Run the job; the class of the error that ended it, and its message if it is ours, which quotes no data."""
     settings, clock = request.settings, _GivenClock(request.now)
+    keep_passed_on(settings.key_passphrase, request.passphrase)
     try:
         with open_store(settings.where, on_point=crash_points(and_then=parent)) as store:
             make_curator(settings, store, clock, anonymous_intake=request.anonymous).run(request.job)

@@ -4,21 +4,25 @@ A service signs manifests with one set of keys, on record in its database. Every
 record. One with other keys signs nothing and says so: two publishers with keys of their own would sign over each other
 without end, and devices would refuse what one of them signs. The curator's key is in its key folder, which no one else
 reads; others know its public point.
+
+With a passphrase (``key_passphrase``) every one of these files is encrypted PKCS#8: a copy of the folder signs nothing.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from searchblend.core.errors import InputError, MessageError, OutputError, UsageError
+from searchblend.core.errors import InputError, InvalidParameter, MessageError, OutputError, UsageError
 from searchblend.files.durable import (
     keep_first_secret,
     make_key_folder,
     read_private,
     refuse_loose_folder,
+    replace_secret,
     write_secret,
 )
 from searchblend.service.settings import ServeSettings
@@ -29,6 +33,51 @@ from searchblend.wire.signing import SigningKey, read_public_point
 
 _RECORD: Final = "signing keys"
 CURATOR_FILE: Final = "curator.pem"
+_LONGEST_PASSPHRASE: Final = 1023
+"""as much as the encryption of PKCS#8 takes"""
+_of_descriptors: dict[str, bytes] = {}
+"""passphrases that came by a descriptor: it can be read once, and keys are read again and again"""
+
+
+def passphrase_of(source: str, field: str = "key_passphrase") -> bytes | None:
+    """The passphrase that a setting names: ``file:PATH``, ``env:NAME`` or ``fd:NUMBER``; None where it is empty.
+
+    Never the passphrase itself: other users see a command's arguments, and settings are printed.
+    """
+    if not source:
+        return None
+    kind, _, name = source.partition(":")
+    try:
+        if kind == "file" and name:
+            passphrase = read_private(Path(name))
+        elif kind == "env" and name in os.environ:
+            passphrase = os.environb[name.encode()]
+        elif kind == "fd" and name.isdecimal():
+            passphrase = _of_descriptors[name] if name in _of_descriptors else _read_descriptor(name)
+        else:
+            raise InvalidParameter(field, "expected file:PATH, env:NAME of a variable that is set, or fd:NUMBER")
+    except OSError as error:
+        raise UsageError(f"{field}: {kind}:{name}: cannot be read: {error.strerror}") from error
+    passphrase = passphrase.rstrip(b"\r\n")
+    if not 1 <= len(passphrase) <= _LONGEST_PASSPHRASE:
+        raise InvalidParameter(field, f"expected a passphrase of 1 to {_LONGEST_PASSPHRASE} bytes")
+    return passphrase
+
+
+def _read_descriptor(number: str) -> bytes:
+    with os.fdopen(int(number), "rb") as file:
+        return _of_descriptors.setdefault(number, file.read(_LONGEST_PASSPHRASE + 3))
+
+
+def passed_on_passphrase(source: str) -> str:
+    """What a child process cannot read for itself, in hexadecimal: a descriptor's content. Else nothing."""
+    return (passphrase_of(source) or b"").hex() if source.startswith("fd:") else ""
+
+
+def keep_passed_on(source: str, passphrase: str) -> None:
+    """In the child: what the parent has read."""
+    if passphrase:
+        _of_descriptors[source.removeprefix("fd:")] = bytes.fromhex(passphrase)
 
 
 class OtherSigningKeys(StoreError):
@@ -60,14 +109,20 @@ def keys_trouble(store: ServiceStore, key_ids: Iterable[str]) -> str | None:
 class SigningKeys:
     """A folder of PEM files; every key in it signs."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, passphrase: str = "") -> None:
+        """``passphrase``: where it is, as in ``passphrase_of``."""
+        self._folder, self._passphrase = folder, passphrase
+
+    @classmethod
+    def of(cls, settings: ServeSettings) -> SigningKeys:
+        return cls(settings.signing_folder, settings.key_passphrase)
 
     def all(self) -> list[SigningKey]:
         paths = sorted(self._folder.glob("*.pem"))
         if paths:
             refuse_loose_folder(self._folder)
-        return [_read_key(path) for path in paths]
+        passphrase = passphrase_of(self._passphrase) if paths else None
+        return [_read_key(path, passphrase) for path in paths]
 
     def add(self) -> SigningKey:
         """A new key; one more than a manifest may carry signatures is refused."""
@@ -80,7 +135,7 @@ class SigningKeys:
         key = SigningKey.new()
         path = self._folder / f"{key.key_id}.pem"
         try:
-            write_secret(path, key.as_pem())
+            write_secret(path, key.as_pem(passphrase_of(self._passphrase)))
         except OSError as error:
             raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
         return key
@@ -107,28 +162,51 @@ class SigningKeys:
             raise OutputError(f"{path}: cannot be removed: {error.strerror}") from error
 
 
-def read_curator_key(folder: Path) -> SigningKey | None:
+def read_curator_key(folder: Path, passphrase: str = "") -> SigningKey | None:
     """The curator's key of this folder, if there is one."""
     try:
-        return _read_key(folder / CURATOR_FILE)
+        return _read_key(folder / CURATOR_FILE, passphrase_of(passphrase))
     except InputError as error:
         if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
             return None
         raise
 
 
-def make_curator_key(folder: Path) -> SigningKey:
+def make_curator_key(folder: Path, passphrase: str = "") -> SigningKey:
     """The curator's key of this folder, made if there is none. It appears whole; of two makers the first wins."""
-    known = read_curator_key(folder)
+    known = read_curator_key(folder, passphrase)
     if known is not None:
         return known
     make_key_folder(folder)
     path = folder / CURATOR_FILE
     try:
-        keep_first_secret(path, SigningKey.new().as_pem())
+        keep_first_secret(path, SigningKey.new().as_pem(passphrase_of(passphrase)))
     except OSError as error:
         raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
-    return _read_key(path)
+    return _read_key(path, passphrase_of(passphrase))
+
+
+def protect_keys(settings: ServeSettings, new: str) -> list[str]:
+    """Encrypt every key of both folders anew, or store them in the clear where ``new`` is empty; the ids of all.
+
+    A file is replaced as a whole, and one that has the new passphrase already is left: what was interrupted can be
+    repeated.
+    """
+    before, after = passphrase_of(settings.key_passphrase), passphrase_of(new, "new_passphrase")
+    done = []
+    for path in [*sorted(settings.signing_folder.glob("*.pem")), settings.vault_folder / CURATOR_FILE]:
+        if not path.exists():
+            continue
+        try:
+            key = _read_key(path, after)
+        except InputError:
+            key = _read_key(path, before)
+            try:
+                replace_secret(path, key.as_pem(after))
+            except OSError as error:
+                raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+        done.append(key.key_id)
+    return done
 
 
 def curator_points(settings: ServeSettings) -> dict[str, bytes]:
@@ -139,7 +217,7 @@ def curator_points(settings: ServeSettings) -> dict[str, bytes]:
     if settings.curator_key:
         keys = settings.curator_key.replace(",", " ").split()
         return dict(read_public_point(key, "curator_key") for key in keys)
-    own = None if settings.role == "publisher" else read_curator_key(settings.vault_folder)
+    own = None if settings.role == "publisher" else read_curator_key(settings.vault_folder, settings.key_passphrase)
     return {} if own is None else {own.key_id: own.public_point}
 
 
@@ -151,9 +229,9 @@ def require_curator(settings: ServeSettings) -> None:
         )
 
 
-def _read_key(path: Path) -> SigningKey:
+def _read_key(path: Path, passphrase: bytes | None) -> SigningKey:
     try:
-        return SigningKey.of_pem(read_private(path))
+        return SigningKey.of_pem(read_private(path), passphrase)
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from error
     except MessageError as error:
