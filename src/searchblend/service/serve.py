@@ -16,6 +16,7 @@ from typing import Final
 
 from searchblend.core.errors import RunError, UsageError
 from searchblend.files.durable import make_private_folder, read_private
+from searchblend.service.alerts import alerting
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.arrivals import ArrivalLog
 from searchblend.service.checkup import keys_overdue
@@ -85,7 +86,7 @@ def serve(
     if settings.role == "curator":
         _run_curator(settings, clock, services, on_point, on_ready)
         return
-    with _workers(settings, clock, services, on_point):
+    with _workers(settings, clock, services, on_point), alerting(settings, clock, logbook, services.metrics):
         _run_http(settings, services, on_ready, planner)
     logbook.write("stopped", role=settings.role)
 

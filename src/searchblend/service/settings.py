@@ -94,6 +94,20 @@ class ServeSettings:
     """the claim that names a person in the audit log"""
     oidc_scope: str = "openid profile"
     """what the issuer is asked for"""
+    alert_webhook: str = ""
+    """https://…, where alerts are posted as JSON (roles all and admin)"""
+    alert_secret_file: str = ""
+    """a file of mode 600 with a secret: posts then carry an HMAC-SHA-256 of their body"""
+    alert_mail: str = ""
+    """who gets alerts by e-mail (several with commas)"""
+    alert_mail_from: str = "searchblend@localhost"
+    """the sender of these e-mails"""
+    smtp_server: str = ""
+    """HOST:PORT of the mail server; TLS is required, but for one on this machine (port 465: TLS from the start)"""
+    smtp_user: str = ""
+    """the account at the mail server, where it wants one"""
+    smtp_password_file: str = ""
+    """a file of mode 600 with its password"""
     publisher: str = ""
     """who answers for what is published, for the public pages of roles publisher and admin"""
     contact: str = ""
@@ -125,6 +139,8 @@ class ServeSettings:
             raise InvalidParameter("health_port", f"expected for a port above {_LARGEST_PORT - _HEALTH_OFFSET}")
         if self.oidc_issuer and not self.plays("admin"):
             raise InvalidParameter("oidc_issuer", "expected with role all or admin: no other has a console")
+        if (self.alert_webhook or self.alert_mail) and not self.plays("admin"):
+            raise InvalidParameter("role", "expected all or admin: no other sends alerts")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise InvalidParameter("tls_certificate", "expected tls_key as well")
         if self.database and not self.database.startswith(("postgresql://", "postgres://")):

@@ -53,6 +53,7 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
     "contributions_total": ("counter", "Sealed records by result."),
     "connections_cut_total": ("counter", "Connections that the server ended, by reason."),
     "jobs_total": ("counter", "Jobs of this process by result."),
+    "alerts_total": ("counter", "Alerts of this process by channel and result."),
     "connections": ("gauge", "Open connections of the public address."),
     "reports_waiting": ("gauge", "Reports that wait for a commit."),
     "rounds": ("gauge", "Rounds by state."),

@@ -24,6 +24,7 @@ def texts(tmp_path_factory):
         http.report(round_, b"x")
         http.services.metrics.count("contributions_total", result="new")
         http.services.metrics.count("jobs_total", result="done")
+        http.services.metrics.count("alerts_total", channel="mail", result="sent")
         http.services.metrics.count("connections_cut_total", reason="silent")
         plain = http.health.get("/metrics")
         openmetrics = http.health.get("/metrics", headers={"accept": f"{OPENMETRICS};q=0.5,text/plain;q=0.2"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from searchblend.cli.service_options import add_place, opened, print_document, serve_settings
+from searchblend.cli.service_options import add_passphrase, add_place, opened, print_document, serve_settings
 from searchblend.core.documents import encode
 from searchblend.core.errors import RunError
 from searchblend.service.clock import SystemClock
@@ -18,6 +18,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_place(parser)
+    add_passphrase(parser)
     parser.add_argument("--key-dir", metavar="DIR", help="the curator's keys")
     parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, where its keys are not")
 
@@ -29,6 +30,7 @@ def run(options: argparse.Namespace) -> None:
     with opened(options) as store:
         findings = check_up(store, SystemClock(), settings)
     faults = [finding for finding in findings if not finding.fine]
-    print_document({"checks": encode(findings)}, as_json=options.json)
+    document = {"checks": encode(findings)}
+    print_document({"fine": not faults, **document} if options.json else document, as_json=options.json)
     if faults:
         raise RunError(f"{len(faults)} of {len(findings)} checks failed: {', '.join(fault.check for fault in faults)}")
