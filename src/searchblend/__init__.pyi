@@ -55,6 +55,8 @@ from searchblend.search.pack import Pack as Pack
 from searchblend.search.pack import decode_pack as decode_pack
 from searchblend.core.params import ClickGraphParams as ClickGraphParams
 from searchblend.core.params import Shares as Shares
+from searchblend.core.attributes import Attribute as Attribute
+from searchblend.core.attributes import parse_attributes as parse_attributes
 from searchblend.clickgraph.release.design import ClickGraphDesign as ClickGraphDesign
 from searchblend.clickgraph.release.click_log import ClickLog as ClickLog
 from searchblend.clickgraph.release.click_log import Cap as Cap

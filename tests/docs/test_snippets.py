@@ -7,6 +7,7 @@ import itertools
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,17 @@ def own_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = (folder / "searches.tsv").read_text()
     changed = text.replace("user\tquery\turl", "AnonID\tQuery\tClickURL").replace("\t", ",")
     (folder / "log.csv.gz").write_bytes(gzip.compress(changed.encode(), 1))
+    (folder / "visits.tsv").write_text("".join(visits(text)))
     return folder
+
+
+def visits(text: str) -> Iterator[str]:
+    """Some of the same searches with time, rank and attributes, as they follow from the number of the line."""
+    yield "user\tquery\turl\ttime\trank\tcountry\tdevice\tresults\n"
+    for number, line in enumerate(text.splitlines()[1:20_000]):
+        day, country, device = 1 + number % 28, ("DE", "fr", "at", "it")[number % 4], ("phone", "desktop")[number % 2]
+        rest = f"2026-03-{day:02} 10:00:00\t{1 + number % 12}\t{country}\t{device}\t{number % 10}"
+        yield f"{line}\t{rest}\n"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
+from searchblend.core.attributes import OF_CLICKS, Attribute, check_attributes
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 
@@ -121,6 +122,9 @@ AS_ALGORITHM: Final = "as the algorithm"
 """A choice that is left to the algorithm: what its paper does, or what suits it best."""
 URL_MODES: Final = ("none", "public", "private")
 REFORMULATION_MODES: Final = ("none", "typed")
+ATTRIBUTE_DETAILS: Final = ("auto", "cells", "marginals", "totals")
+"""Counts by attribute, from fine to coarse: of each query in each combination of values, of each query by each one
+attribute, of people by the combination at their first search. ``auto``: the finest that the forecast finds readable."""
 PRESETS: Final[Mapping[str, tuple[float, float, float]]] = {
     "select-heavy": (0.7, 0.2, 0.1),
     "even": (1 / 3, 1 / 3, 1 / 3),
@@ -160,9 +164,11 @@ class Shares:
     """for counting clicks, and for naming URLs where that is done privately"""
     reformulations: float = 0.1
     """for counting which query followed which"""
+    attributes: float = 0.2
+    """for counting by attribute"""
 
     def __post_init__(self) -> None:
-        for field in ("select", "counts", "clicks", "reformulations"):
+        for field in ("select", "counts", "clicks", "reformulations", "attributes"):
             value = getattr(self, field)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
                 raise InvalidParameter(f"shares.{field}", f"expected a number above 0, found {value!r}")
@@ -209,6 +215,10 @@ class ClickGraphParams:
     """where the public pairs come from; stated in the release, required with ``public``"""
     reformulations: str = "none"
     """``none`` or ``typed`` (pairs of published queries typed in a row, thresholded)"""
+    attributes: tuple[Attribute, ...] = ()
+    """what is declared of a search or click besides: country, device, rank, …; published queries are counted by it"""
+    attribute_detail: str = "auto"
+    """one of ``ATTRIBUTE_DETAILS``"""
     shares: Shares = Shares(*PRESETS["even"])
     allow_large_delta: bool = False
     """Accept δ ≥ 1/n: one user's own queries may then be expected in the release."""
@@ -223,6 +233,8 @@ class ClickGraphParams:
             _one_of(field, getattr(self, field), allowed, f" with algorithm {self.algorithm}")
         _one_of("urls", self.urls, URL_MODES)
         _one_of("reformulations", self.reformulations, REFORMULATION_MODES)
+        _one_of("attribute_detail", self.attribute_detail, ATTRIBUTE_DETAILS)
+        check_attributes(self.attributes)
         self._check_caps()
         self._check_combinations()
         self._check_population()
@@ -250,6 +262,11 @@ class ClickGraphParams:
             raise InvalidParameter(
                 "public_source", "expected where the public pairs come from, with urls = public and only there"
             )
+
+        if self.attribute_detail != "auto" and not self.attributes:
+            raise InvalidParameter("attribute_detail", "expected attributes to count by")
+        if self.urls == "none" and any(attribute.of == OF_CLICKS for attribute in self.attributes):
+            raise InvalidParameter("attributes", "expected no attribute of clicks alone: clicks are not released")
 
     def _check_population(self) -> None:
         if self.population is None:

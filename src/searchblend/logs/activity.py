@@ -73,6 +73,8 @@ class SqlActivity(ABC):
 
     by_time = "moment NULLS LAST, unparsed_time NULLS LAST, q"
     """the order of searches"""
+    attribute_columns: Sequence[str] = ()
+    """of the lines, with the numbers of declared values"""
 
     def __init__(self, database: SqlEngine, key: str) -> None:
         self._database, self._key = database, key
@@ -161,9 +163,9 @@ class SqlActivity(ABC):
     def _kept(self, cap: Cap, of: str = "") -> Iterator[str]:
         """SELECT of the searches that a cap keeps, perhaps after a join that leaves out others."""
         if cap.distinct:
-            yield _first(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, self.by_time)
+            yield first_events(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, self.by_time)
         else:
-            yield _first(f"SELECT * FROM {self._all_searches} {of}", cap.first, self._in_order)
+            yield first_events(f"SELECT * FROM {self._all_searches} {of}", cap.first, self._in_order)
 
     @contextmanager
     def _clicks_within(self, within: Cap, condition: str) -> Iterator[str]:
@@ -177,12 +179,16 @@ class SqlActivity(ABC):
                 SEMI JOIN ({kept}) AS kept ON {" AND ".join(same)}
             """
 
-    def _limited(self, clicks: str, cap: Cap) -> str:
-        """SELECT of the clicks (or pairs) that a cap keeps; distinct ones first, each at its first time."""
+    def _limited(self, clicks: str, cap: Cap, *further: str) -> str:
+        """SELECT of the clicks (or pairs) that a cap keeps; distinct ones first, each at its first time.
+
+        ``further`` are columns that decide among clicks on one URL that are alike in all else.
+        """
+        order = ", ".join([self._in_order, *further])
         if cap.distinct:
-            again = f"row_number() OVER (PARTITION BY person, q, u ORDER BY {self._in_order})"
+            again = f"row_number() OVER (PARTITION BY person, q, u ORDER BY {order})"
             clicks = f"SELECT * FROM (SELECT *, {again} AS again FROM ({clicks}) AS clicks) AS numbered WHERE again = 1"
-        return _first(clicks, cap.first, self._in_order)
+        return first_events(clicks, cap.first, order)
 
     @property
     def _in_order(self) -> str:
@@ -217,7 +223,7 @@ class SqlActivity(ABC):
     @cached_property
     def _clicks(self) -> str:
         """The table of all clicks."""
-        lines = self._lines("moment", "unparsed_time", "own", "rank", "u", clicks=True)
+        lines = self._lines("moment", "unparsed_time", "own", "rank", "u", *self.attribute_columns, clicks=True)
         return self._database.part("clicks", f"SELECT * FROM ({lines}) AS lines WHERE u IS NOT NULL")
 
     @contextmanager
@@ -232,7 +238,7 @@ class SqlActivity(ABC):
         return self._database.words.md5_number.format(f"'{self._key}' || {string}")
 
 
-def _first(events: str, first: int, order: str) -> str:
+def first_events(events: str, first: int, order: str) -> str:
     """SELECT of the first events of each user."""
     place = f"row_number() OVER (PARTITION BY person ORDER BY {order})"
     return f"SELECT * FROM (SELECT *, {place} AS place FROM ({events}) AS events) AS placed WHERE place <= {first}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from searchblend.core.attributes import Attribute, check_attributes
 from searchblend.core.errors import InvalidParameter
 from searchblend.logs.formats.files import LogInput
 from searchblend.logs.formats.layout import ENCODINGS, UTF_8
@@ -59,6 +60,8 @@ class ReadOptions:
     """whether every usable line is kept until the log is closed, for ``statistics``; else only the drawn records are"""
     searches_only: bool = False
     """with ``draws=0``: keeps no more than each user's distinct queries, which is faster, and counts nothing else"""
+    attributes: Sequence[Attribute] = ()
+    """with ``draws=0``: what is known of a search or click besides, by declared values, for counts by attribute"""
     key: bytes | None = field(default=None, repr=False)
     """decides every draw; None: 16 fresh bytes of the operating system"""
     memory: str | None = DEFAULT_MEMORY
@@ -79,3 +82,8 @@ class ReadOptions:
             raise InvalidParameter("draws", f"expected a whole number of at least 0, found {self.draws!r}")
         if self.searches_only and (self.draws or self.keep_lines):
             raise InvalidParameter("searches_only", "expected with draws=0, and without keep_lines")
+        if self.attributes and (self.draws or self.searches_only):
+            raise InvalidParameter("attributes", "expected with draws=0, and without searches_only")
+        if self.attributes and self.engine != "duckdb":
+            raise InvalidParameter("attributes", "only with the engine duckdb; on a cluster releases have none yet")
+        check_attributes(self.attributes)

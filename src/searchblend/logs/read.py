@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from searchblend.blender.groups import UserGroup
 from searchblend.clickgraph.release.click_log import ClickLog
+from searchblend.core.attributes import Attribute
 from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.silent import SILENT
 from searchblend.logs.activity import ActivityRules
@@ -125,6 +126,7 @@ def read_log(
     rows: bool = True,
     keep_lines: bool = False,
     searches_only: bool = False,
+    attributes: Sequence[Attribute] = (),
     key: bytes | None = None,
     memory: str | None = DEFAULT_MEMORY,
     threads: int | None = None,
@@ -158,6 +160,7 @@ def read_log(
         rows=rows,
         keep_lines=keep_lines,
         searches_only=searches_only,
+        attributes=attributes,
         key=key,
         memory=memory,
         threads=threads,
@@ -175,7 +178,8 @@ def open_log(
     on_notice: OnNotice = SILENT,
 ) -> SearchLog:
     """Reads a log with these options."""
-    column_map = ColumnMap(options.columns, options.optin_column, options.urls)
+    named = {attribute.name: attribute.column for attribute in options.attributes}
+    column_map = ColumnMap(options.columns, options.optin_column, options.urls, attributes=named)
     files, tables = inputs_of(options)
     _refuse_on_cluster(files, options)
     progress = _Progress(files, on_progress)

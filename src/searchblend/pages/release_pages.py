@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
@@ -33,6 +33,8 @@ _FINE: Final = 0.0005
 """below this share two decimals of a percentage are not enough"""
 _NOTHING: Final = 5e-9
 """below this share a sum's rounding is left"""
+AttributeColumns = Mapping[str, Mapping[str, Sequence[str] | Sequence[int]]]
+"""name of a table by attribute → its columns"""
 _COUNTS: Final = (TableColumn("count", True), TableColumn("95 % interval", True), TableColumn("estimate", True))
 
 
@@ -166,8 +168,8 @@ def percent(value: float) -> str:
     return f"{float(f'{100 * value:.2g}'):f}".rstrip("0") + " %"
 
 
-def click_graph_page(graph: ClickGraph, statement: Statement) -> str:
-    """The page of a graph and its statement; it shows nothing that is not in the released tables."""
+def click_graph_page(graph: ClickGraph, statement: Statement, by_attribute: AttributeColumns | None = None) -> str:
+    """The page of a graph, its tables by attribute and its statement; it shows nothing that is not released."""
     graph = graph.in_order()
     unit = statement.parameters["design"]["steps"][0]["unit"]
     counted = "users who searched it" if unit == "users" else "searches"
@@ -182,6 +184,28 @@ def click_graph_page(graph: ClickGraph, statement: Statement) -> str:
         queries=_count_table(graph, "queries", ["query"]),
         clicks=_count_table(graph, "clicks", ["query", "url"]),
         reformulations=_count_table(graph, "reformulations", ["query", "next_query"]),
+        by_attribute=[_attribute_table(name, columns) for name, columns in (by_attribute or {}).items()],
+    )
+
+
+def _attribute_table(name: str, columns: Mapping[str, Sequence[str] | Sequence[int]]) -> PageTable:
+    """The largest counts; an attribute by which a row is not counted shows as all values."""
+    keys = [column for column in columns if column not in ("count", "count_clamped", "lo95", "hi95")]
+    count, low, high = ([int(value) for value in columns[column]] for column in ("count", "lo95", "hi95"))
+    largest = sorted(range(len(count)), key=lambda row: (-count[row], row))[:MOST_ROWS]
+    rows = [
+        [
+            *(Cell(str(columns[key][row]) or "(all)") for key in keys),
+            Cell(f"{count[row]:,}", float(count[row])),
+            Cell(f"{max(low[row], 0):,} – {high[row]:,}", float(low[row])),
+        ]
+        for row in largest
+    ]
+    headings = [TableColumn({"url": "URL"}.get(key, key)) for key in keys]
+    table = name.replace("_", "-")
+    columns_shown = [*headings, *_COUNTS[:2]]
+    return PageTable(
+        name.replace("_", " "), columns_shown, rows, f"{table}-table", rows_left_out(len(count), f"{name}.csv")
     )
 
 

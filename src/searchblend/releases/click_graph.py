@@ -22,6 +22,7 @@ from searchblend.logs.duckdb.public_tables import read_public_records, read_syno
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
 from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
+from searchblend.wire.click_graph import attribute_tables
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_statement, statement_page
 from searchblend.wire.release import STATEMENT, decode_statement, encode_statement, json_file
@@ -73,18 +74,19 @@ def run_release(
         settings.first_moment, settings.last_moment, read_synonyms(settings.synonyms) if settings.synonyms else {}
     )
 
+    searches_only = design.searches_only and rules == ActivityRules()
+    options = replace(settings.log, draws=0, searches_only=searches_only, attributes=settings.params.attributes)
+
     def read() -> SearchLog:
-        searches_only = design.searches_only and rules == ActivityRules()
-        options = replace(settings.log, draws=0, searches_only=searches_only, key=source.take(16))
-        return open_log(options, on_progress=on_progress, on_notice=on_notice)
+        return open_log(replace(options, key=source.take(16)), on_progress=on_progress, on_notice=on_notice)
 
     def make(log: SearchLog) -> tuple[Statement, Files]:
         release = release_data(
             log.activity(rules), settings.params, public_records=public, randomness=source, on_step=on_step
         )
         on_step("tables")
-        options = {**_options(settings), **log.decided}
-        return click_graph_files(release, created=settings.created, options=options, html=settings.html)
+        of_log = {**_options(settings), **log.decided}
+        return click_graph_files(release, created=settings.created, options=of_log, html=settings.html)
 
     return make_release(
         settings.output,
@@ -109,13 +111,14 @@ def click_graph_files(
     if not release.queries:
         raise EmptyHeadList(_why_empty(release))
     graph = release.graph()
-    files = encode_click_graph(graph)
+    tables = attribute_tables(release.params)
+    files = encode_click_graph(graph, tables, release.attribute_tables())
     files[STATEMENT_TEXT] = statement_page(release, created=created, options=options).encode()
     statement = click_graph_statement(release, files, created=created, options=options)
     if html:
         from searchblend.pages.release_pages import click_graph_page
 
-        files[PAGE] = click_graph_page(graph, statement).encode()
+        files[PAGE] = click_graph_page(graph, statement, release.attribute_tables()).encode()
         statement = statement.with_file(PAGE, files[PAGE])
     return statement, {**files, STATEMENT: json_file(encode_statement(statement))}
 

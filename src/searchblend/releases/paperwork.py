@@ -23,7 +23,7 @@ from searchblend.releases.publication import Publication, open_field
 from searchblend.releases.release_facts import ReleaseFacts, facts_of_folder
 from searchblend.releases.saved_release import folder_and_statement
 from searchblend.wire.click_graph import STATEMENT_KIND
-from searchblend.wire.click_graph_files import read_click_graph
+from searchblend.wire.click_graph_files import read_attribute_tables, read_click_graph
 from searchblend.wire.release import RESULT, read_result
 
 _LARGE: Final = 100
@@ -55,7 +55,9 @@ def page_of_folder(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     statement = statement.without_file(PAGE)
     try:
         if statement.kind == STATEMENT_KIND:
-            return click_graph_page(read_click_graph(folder, on_step=on_step), statement)
+            tables = read_attribute_tables(folder, statement)
+            columns = {name: {column: values.tolist() for column, values in of.items()} for name, of in tables.items()}
+            return click_graph_page(read_click_graph(folder, on_step=on_step), statement, columns)
         return hybrid_page(read_result(folder / RESULT, statement), statement)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, MessageError) as error:
         raise InputError(folder, "expected the files of a release as searchblend writes them") from error

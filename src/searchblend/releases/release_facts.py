@@ -18,7 +18,8 @@ from searchblend.pages.release_pages import CLICK_GRAPH_TITLE, HYBRID_TITLE
 from searchblend.pages.statement_words import StatementWords
 from searchblend.releases.saved_release import SavedRelease, read_release
 from searchblend.releases.verify_release import check_promise
-from searchblend.wire.click_graph import STATEMENT_KIND, TABLES
+from searchblend.wire.click_graph import STATEMENT_KIND, TABLES, attribute_tables
+from searchblend.wire.click_graph_statement import params_of_statement
 from searchblend.wire.release import STATEMENT
 from searchblend.wire.values import VALUES, VALUES_KIND
 
@@ -136,6 +137,10 @@ def _click_graph(release: SavedRelease) -> KindFacts:
         for name, table in TABLES.items()
     ]
     sizes = ", ".join(f"{table.rows:,} {name}" for table, name in zip(tables, TABLES, strict=True))
+    tables += [
+        TableFacts(table.csv, _rows(release, name), {column.name: column.meaning for column in table.columns})
+        for name, table in attribute_tables(params_of_statement(parameters)).items()
+    ]
     population = parameters.get("population")
     return KindFacts(
         title=CLICK_GRAPH_TITLE,

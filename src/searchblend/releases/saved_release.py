@@ -17,7 +17,8 @@ from searchblend.core.outlet import Where
 from searchblend.core.privacy import StatedGuarantee
 from searchblend.core.statement import FileEntry, Statement
 from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
-from searchblend.wire.click_graph import STATEMENT_KIND, TABLES
+from searchblend.wire.click_graph import STATEMENT_KIND, TABLES, Table, attribute_tables
+from searchblend.wire.click_graph_statement import params_of_statement
 from searchblend.wire.release import RESULT, STATEMENT, decode_result, decode_statement, read_statement
 from searchblend.wire.values import VALUES, VALUES_KIND
 
@@ -59,13 +60,28 @@ class SavedRelease(ReleasedTables[str]):
     @property
     def table_files(self) -> Mapping[str, str]:
         """The CSV file of each table."""
-        return _FILES_OF[self.statement.kind]
+        further = {name: table.csv for name, table in self._by_attribute.items()}
+        return {**_FILES_OF[self.statement.kind], **further}
+
+    @property
+    def _by_attribute(self) -> Mapping[str, Table]:
+        """The tables by attribute of a click graph."""
+        if self.statement.kind != STATEMENT_KIND or not self.statement.parameters.get("attributes"):
+            return {}
+        return attribute_tables(params_of_statement(self.statement.parameters))
 
     def columns(self, table: str | None = None) -> dict[str, list[str | int | float | None]]:
         """One table, or the first, with the columns of its CSV file."""
         name = chosen(table, *self.tables)
         lines = csv.reader(io.StringIO(self.files[self.table_files[name]].decode(), newline=""))
         header = next(lines)
+        if name in self._by_attribute:
+            strings = {column.name for column in self._by_attribute[name].key}
+            read = [
+                [read_cell(cell) if column in strings else int(cell) for column, cell in zip(header, row, strict=True)]
+                for row in lines
+            ]
+            return {column: [row[place] for row in read] for place, column in enumerate(header)}
         rows = [[_value(column, cell, header) for column, cell in zip(header, row, strict=True)] for row in lines]
         return {column: [row[place] for row in rows] for place, column in enumerate(header)}
 

@@ -10,9 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee, selection_guarantee
+from searchblend.clickgraph.release.attribute_counts import attribute_columns, by_name, kinds_of, no_counts
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.core.documents import JsonObject
@@ -21,12 +25,13 @@ from searchblend.core.outlet import Where
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget, Guarantee, Neighbors, StatedGuarantee, TrustModel
 from searchblend.core.randomness import SystemRandomness
+from searchblend.core.records import Record
 from searchblend.core.silent import SILENT
 from searchblend.core.statement import Statement
 from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.releases.saved_release import SavedRelease, folder_and_statement
 from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
-from searchblend.wire.click_graph_files import read_click_graph
+from searchblend.wire.click_graph_files import read_attribute_tables, read_click_graph
 from searchblend.wire.click_graph_statement import params_of_statement
 from searchblend.wire.release import STATEMENT
 from searchblend.wire.values import VALUES_KIND
@@ -67,7 +72,9 @@ def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> 
     on_step("budget")
     checks += {STATEMENT_KIND: budget_checks, VALUES_KIND: _selection}.get(statement.kind, _promise)(statement)
     if statement.kind == STATEMENT_KIND and all(check.holds for check in checks):
-        checks += _tables(read_click_graph(folder, on_step=on_step), statement)
+        graph = read_click_graph(folder, on_step=on_step)
+        checks += _tables(graph, statement)
+        checks += _by_attribute(read_attribute_tables(folder, statement), graph, statement)
     return checks
 
 
@@ -192,6 +199,30 @@ def _tables(graph: ClickGraph, statement: Statement) -> Iterator[Check]:
         below = int((graph.clicks.counts.count < step.threshold).sum())
         detail = f"all are at least {step.threshold}" if not below else f"{below} are below {step.threshold}"
         yield Check("click counts", not below, detail)
+
+
+def _by_attribute(
+    tables: Mapping[str, Mapping[str, NDArray[Any]]], graph: ClickGraph, statement: Statement
+) -> Iterator[Check]:
+    """Which rows there are follows from the published names and the declaration, and each interval from the noise."""
+    params = params_of_statement(statement.parameters)
+    design = ClickGraphDesign.of(params)
+    queries = sorted(graph.queries, key=str.encode)
+    edges = zip(graph.clicks.source.tolist(), graph.clicks.target.tolist(), strict=True)
+    pairs = sorted((Record(graph.queries[source], graph.urls[target]) for source, target in edges), key=by_name)
+    nothing = [no_counts(table, step, queries, pairs) for table, step in design.attribute_steps]
+    for of, attributes in kinds_of(params).items():
+        columns = tables[f"{of}_by_attribute"]
+        expected = attribute_columns(nothing, of, attributes)
+        keys = [name for name in expected if name not in ("count", "count_clamped", "lo95", "hi95")]
+        same = all(columns[name].tolist() == expected[name] for name in keys)
+        detail = "each published name with each declared value" if same else "not those of the declaration"
+        yield Check(f"rows of {of} by attribute", same, detail)
+        if same:
+            count, half = columns["count"], np.array(expected["hi95"], dtype=np.int64)
+            right = np.array_equal(columns["lo95"], count - half) and np.array_equal(columns["hi95"], count + half)
+            detail = "as wide as the noise" if right else "not those of the noise"
+            yield Check(f"intervals of {of} by attribute", right, detail)
 
 
 def check_promise(release: SavedRelease) -> None:

@@ -6,17 +6,20 @@ and reads the files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 from xml.sax.saxutils import escape
 
 import numpy as np
 
+from searchblend.clickgraph.release.attribute_counts import kinds_of
 from searchblend.clickgraph.release.noise_law import LAWS, NoiseLaw
 from searchblend.clickgraph.use.graph import ClickGraph, Counts, Edges, TableName
+from searchblend.core.attributes import OF_CLICKS, OTHER, Attribute
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.params import ClickGraphParams
 
 TABLE_NAMES: Final[tuple[TableName, ...]] = get_args(TableName)
 GRAPHML: Final = "graph.graphml"
@@ -41,7 +44,7 @@ class ReleasedColumn:
 class Table:
     """One table of a released graph; a Parquet file and a CSV twin with the same rows."""
 
-    name: TableName
+    name: str
     meaning: str
     key: tuple[ReleasedColumn, ...]
     columns: tuple[ReleasedColumn, ...]
@@ -86,6 +89,30 @@ TABLES: Final[Mapping[TableName, Table]] = {
         "reformulations", "One row for each released pair of queries.", (_QUERY, _NEXT), "times the second came next"
     ),
 }
+
+
+def attribute_tables(params: ClickGraphParams) -> dict[str, Table]:
+    """The tables of counts by attribute that a release with these parameters has, by name."""
+    return {f"{of}_by_attribute": _attribute_table(of, attributes) for of, attributes in kinds_of(params).items()}
+
+
+def _attribute_table(of: str, attributes: Sequence[Attribute]) -> Table:
+    of_clicks = of == OF_CLICKS
+    key = [ReleasedColumn("query", "text", f"{_QUERY.meaning}; empty: people are counted, each at their first {of}")]
+    if of_clicks:
+        key.append(ReleasedColumn("url", "text", f"{_URL.meaning}; empty: people are counted"))
+    key += [
+        ReleasedColumn(one.name, "text", f"{', '.join(one.values)}, or {OTHER} for all else; empty: counted together")
+        for one in attributes
+    ]
+    counts = [one for one in _count_columns(f"{of} with these values") if one.name != "estimate"]
+    counts = [replace(one, type="integer") for one in counts]
+    item = "pair of a query and a URL" if of_clicks else "query"
+    meaning = (
+        f"One row for each released {item} and each declared value or combination of values, whatever the log holds: "
+        "a row says nothing by being there. Each user adds the first different ones, up to the bound in the statement."
+    )
+    return Table(f"{of}_by_attribute", meaning, tuple(key), (*key, *counts))
 
 
 def noise_parameters(graph: ClickGraph) -> JsonObject:
@@ -133,8 +160,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def data_dictionary() -> str:
-    """``data-dictionary.md``: every file and every column, for people who get nothing but the folder."""
+def data_dictionary(further: Iterable[Table] = ()) -> str:
+    """``data-dictionary.md``: every file and every column, for people who get nothing but the folder.
+
+    ``further`` are the tables by attribute, where the release has any.
+    """
     lines = [
         "# Data dictionary",
         "",
@@ -148,7 +178,7 @@ def data_dictionary() -> str:
         "these places to have the string that was released. Parquet has the strings themselves.",
         "",
     ]
-    for table in TABLES.values():
+    for table in (*TABLES.values(), *further):
         lines += [
             f"## {table.parquet}, {table.csv}",
             "",

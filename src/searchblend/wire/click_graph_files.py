@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -23,7 +23,7 @@ from searchblend.core.csv_cells import read_cell, write_csv
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InputError, InvalidParameter, MessageError, RunError
 from searchblend.core.silent import SILENT
-from searchblend.core.statement import FileEntry
+from searchblend.core.statement import FileEntry, Statement
 from searchblend.wire.click_graph import (
     DATA_DICTIONARY,
     GRAPHML,
@@ -31,10 +31,12 @@ from searchblend.wire.click_graph import (
     TABLES,
     ColumnType,
     Table,
+    attribute_tables,
     data_dictionary,
     decode_noise,
     encode_graphml,
 )
+from searchblend.wire.click_graph_statement import params_of_statement
 from searchblend.wire.release import STATEMENT, read_statement
 
 OnStep = Callable[[str], None]
@@ -58,25 +60,49 @@ _LINES_AT_ONCE: Final = 1 << 16
 _BREAKS: Final = ("\t", "\n", "\r")
 
 
-def encode_click_graph(graph: ClickGraph) -> dict[str, bytes]:
+AttributeColumns = Mapping[str, Mapping[str, Sequence[str] | Sequence[int]]]
+"""name of a table by attribute → its columns"""
+
+
+def encode_click_graph(
+    graph: ClickGraph, tables: Mapping[str, Table] | None = None, by_attribute: AttributeColumns | None = None
+) -> dict[str, bytes]:
     """All files of the graph by name: three tables twice, GraphML and the data dictionary. The statement is extra.
 
-    Rows are sorted by count and text: the order in which the log was read must not show.
+    Rows are sorted by count and text, or by declared values: the order in which the log was read must not show.
+    ``tables`` and ``by_attribute`` are the tables by attribute and what is in them.
     """
     files: dict[str, bytes] = {}
     graph = graph.in_order()
     with tempfile.TemporaryDirectory(prefix="searchblend-") as directory, duckdb.connect(":memory:") as connection:
         connection.execute("SET threads = 1")  # the same graph gives the same bytes
         path = Path(directory) / "table.parquet"
-        for table in TABLES.values():
-            released = graph.columns(table.name)
+        columns_of: dict[str, Mapping[str, NDArray[Any]]] = {name: graph.columns(name) for name in TABLES}
+        for name, columns in (by_attribute or {}).items():
+            columns_of[name] = {one.name: _array(columns[one.name], one.type) for one in (tables or {})[name].columns}
+        for table in (*TABLES.values(), *(tables or {}).values()):
+            released = columns_of[table.name]
             connection.register("released", released)
-            columns = ", ".join(f"{c.name}::{_WRITTEN[c.type]} AS {c.name}" for c in table.columns)
-            copy = f"COPY (SELECT {columns} FROM released) TO '{_sql(path)}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
+            selected = ", ".join(f'"{c.name}"::{_WRITTEN[c.type]} AS "{c.name}"' for c in table.columns)
+            copy = f"COPY (SELECT {selected} FROM released) TO '{_sql(path)}' (FORMAT parquet, COMPRESSION zstd)"  # noqa: S608
             connection.execute(copy)
             connection.unregister("released")
             files[table.parquet], files[table.csv] = path.read_bytes(), _csv(table, released)
-    return {**files, GRAPHML: encode_graphml(graph), DATA_DICTIONARY: data_dictionary().encode()}
+    dictionary = data_dictionary((tables or {}).values()).encode()
+    return {**files, GRAPHML: encode_graphml(graph), DATA_DICTIONARY: dictionary}
+
+
+def _array(values: Sequence[str] | Sequence[int], kind: ColumnType) -> NDArray[Any]:
+    return np.fromiter(values, dtype=_numpy_type(kind), count=len(values))
+
+
+def read_attribute_tables(folder: str | Path, statement: Statement) -> dict[str, dict[str, NDArray[Any]]]:
+    """The tables by attribute of a release, column by column; checked like those of the graph."""
+    with duckdb.connect(":memory:") as connection:
+        return {
+            name: _read_table(connection, Path(folder), table, statement.files)
+            for name, table in attribute_tables(params_of_statement(statement.parameters)).items()
+        }
 
 
 def _csv(table: Table, released: Mapping[str, NDArray[Any]]) -> bytes:
@@ -101,9 +127,9 @@ def read_click_graph(folder: str | Path, *, on_step: OnStep = SILENT) -> ClickGr
         raise InputError(path / STATEMENT, str(error)) from error
     tables: dict[TableName, dict[str, NDArray[Any]]] = {}
     with duckdb.connect(":memory:") as connection:
-        for table in TABLES.values():
-            on_step(f"reading {table.name}")
-            tables[table.name] = _read_table(connection, path, table, statement.files)
+        for name, table in TABLES.items():
+            on_step(f"reading {name}")
+            tables[name] = _read_table(connection, path, table, statement.files)
     on_step("numbering queries and URLs")
     try:
         return _build(tables, noise, cuts, statement.notice)

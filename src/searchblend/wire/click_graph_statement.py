@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
+from searchblend.clickgraph.release.attribute_counts import AttributeForecast
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
+from searchblend.core.attributes import Attribute
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import ClickGraphParams, Shares
@@ -52,6 +54,7 @@ def params_of_statement(parameters: Any) -> ClickGraphParams:
     known = {name: parameters[name] for name in ClickGraphParams.__dataclass_fields__ if name in parameters}
     try:
         known["shares"] = Shares(**known["shares"])
+        known["attributes"] = tuple(Attribute(**each) for each in known.get("attributes", ()))
         return ClickGraphParams(budget=Budget(parameters["epsilon"], parameters["delta"]), **known)
     except InvalidParameter as error:
         raise MessageError(f"parameters.{error}") from error
@@ -152,6 +155,21 @@ def _utility(release: ClickGraphRelease) -> str:
         f"{len(release.queries):,} queries, {len(release.clicks):,} clicks, {len(release.reformulations):,} "
         f"reformulations. Standard deviation of a query count: {law.standard_deviation:.3g}; 95 % interval about "
         f"± {law.half_width():.0f}. The intervals in the tables account for selection."
+        + "".join(f" {_by_attribute(forecast)}" for forecast in release.design.forecasts())
+    )
+
+
+def _by_attribute(forecast: AttributeForecast) -> str:
+    """How fine counts by attribute are, and why."""
+    detail = {
+        "cells": "each published one in each combination of declared values",
+        "marginals": "each published one by each attribute alone",
+        "totals": "people by the declared values of their first, and no published one",
+    }[forecast.detail]
+    return (
+        f"{forecast.of.capitalize()} by attribute: {detail}, as the forecast from the parameters alone has it: a "
+        f"typical count of {forecast.typical:.0f} spread over {forecast.cells:,} cells, each ± "
+        f"{forecast.half_width:.0f}{'' if forecast.readable else ', so that most of these counts are noise'}."
     )
 
 

@@ -18,13 +18,14 @@ import numpy as np
 from searchblend.blender.best.subset_report import ReportDesign, subset_report
 from searchblend.blender.groups import InMemoryGroup, UserGroup, Weights
 from searchblend.blender.paper.local_report import local_report
-from searchblend.clickgraph.release.click_log import Cap, ClickLog, InMemoryClickLog, Search
+from searchblend.clickgraph.release.click_log import AttributedLog, Cap, ClickLog, InMemoryClickLog, Search
+from searchblend.core.attributes import OF_CLICKS, Attribute
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness, Tape, uniform_below
 from searchblend.core.records import HeadList, Record
 from searchblend.logs.read import read_log
-from searchblend.mechanisms.tally import Tally
+from searchblend.mechanisms.tally import Ints, Tally
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend_lab.evidence.evidence import ADD_REMOVE, REPLACE_ONE, Effort, Finding, judged
 
@@ -35,6 +36,11 @@ _URLS: Final = ("u", "v", "w")
 _KEY: Final = bytes(range(16))
 _SOURCE: Final = SystemRandomness()
 _WEIGHTS: Final = Weights(3, 60)
+ATTRIBUTES: Final = (
+    Attribute("country", ("de", "fr")),
+    Attribute("device", ("phone",)),
+    Attribute("rank", ("1", "2-3"), OF_CLICKS),
+)
 _WORLDS: Final = 30
 _LOGS: Final = 400
 
@@ -74,14 +80,19 @@ class Bound:
 def _person() -> Person:
     """Up to twelve searches, often repeated, some at the same time, some with several clicks."""
     return [
-        Search(_one_of(_QUERIES), float(600 * _below(20)), tuple(_one_of(_URLS) for _ in range(_below(3))))
+        _search(_one_of(_QUERIES), float(600 * _below(20)), *(_one_of(_URLS) for _ in range(_below(3))))
         for _ in range(1 + _below(12))
     ]
 
 
+def _search(query: str, time: float, *clicks: str) -> Search:
+    fields = {"country": _one_of(("de", "FR", "at")), "device": _one_of(("phone", "tv"))}
+    return Search(query, time, clicks, fields, tuple({**fields, "rank": str(n)} for n in range(1, len(clicks) + 1)))
+
+
 def _busy_person() -> Person:
     """Someone with searches, clicks and reformulations for every policy to count."""
-    return [Search("a", 0.0, ("u", "v")), Search("b", 60.0, ("u",)), Search("c", 120.0, ("v",)), *_person()]
+    return [_search("a", 0.0, "u", "v"), _search("b", 60.0, "u"), _search("c", 120.0, "v"), *_person()]
 
 
 def _below(n: int) -> int:
@@ -174,11 +185,13 @@ def _duckdb_groups(n: int) -> Iterator[tuple[UserGroup, UserGroup]]:
 
 def _write(path: Path, people: Sequence[Person], *, opt_in: bool = False) -> None:
     """A log with a line for each click, in columns that the reader knows."""
-    lines = ["\t".join(["user", "query", "url", "time", "rank", *(["agrees"] if opt_in else [])])]
+    names = ["user", "query", "url", "time", "rank", "country", "device"]
+    lines = ["\t".join([*names, *(["agrees"] if opt_in else [])])]
     for user, person in enumerate(people):
         for search in person:
             for rank, url in enumerate(search.clicks or (("none",) if opt_in else ("",)), start=1):
                 fields = [f"p{user}", search.query, url and f"{url}.example", f"{search.time:.0f}", str(rank)]
+                fields += [search.fields.get(name, "") for name in ("country", "device")]
                 lines.append("\t".join([*fields, *(["yes"] if opt_in else [])]))
     path.write_text("\n".join(lines) + "\n")
 
@@ -231,11 +244,36 @@ _POLICIES: Final[Mapping[str, tuple[Callable[[], Bound], Callable[[ClickLog], Co
         lambda: Bound(1, 2, math.sqrt(2)),
         lambda log: dict(log.clicks_of(_PAIRS, Cap(2), within=Cap(3))),
     ),
+    "searches by country and device": (
+        lambda: Bound(1, 2, math.sqrt(2)),
+        lambda log: _cells(_attributed(log).searches_by(_QUERIES[:4], ATTRIBUTES[:2], Cap(2))),
+    ),
+    "searches by country, the first 2": (
+        lambda: Bound(2, 2),
+        lambda log: _cells(_attributed(log).searches_by(_QUERIES[:4], ATTRIBUTES[:1], Cap(2, distinct=False))),
+    ),
+    "people by country and device": (
+        lambda: Bound(1, 1, 1),
+        lambda log: _cells(_attributed(log).searches_by(None, ATTRIBUTES[:2], Cap(1))),
+    ),
+    "clicks by country and rank": (
+        lambda: Bound(1, 2, math.sqrt(2)),
+        lambda log: _cells(_attributed(log).clicks_by(_PAIRS, ATTRIBUTES[::2], Cap(2), within=Cap(3))),
+    ),
     "typed reformulations": (
         lambda: Bound(1, 1, 1),
         lambda log: counted(log.reformulations(_QUERIES, Cap(1))),
     ),
 }
+
+
+def _attributed(log: ClickLog) -> AttributedLog:
+    assert isinstance(log, AttributedLog)
+    return log
+
+
+def _cells(counts: Ints) -> Counts:
+    return dict(enumerate(counts.ravel().tolist()))
 
 
 def _memory_logs(n: int) -> Iterator[tuple[ClickLog, ClickLog]]:
@@ -251,7 +289,8 @@ def _duckdb_logs(n: int) -> Iterator[tuple[ClickLog, ClickLog]]:
             paths = [Path(folder, f"{number}-{side}.tsv") for side in range(2)]
             _write(paths[0], people)
             _write(paths[1], people[:-1])
-            with read_log(paths[0], key=_KEY, draws=0) as one, read_log(paths[1], key=_KEY, draws=0) as other:
+            one, other = (read_log(path, key=_KEY, draws=0, attributes=ATTRIBUTES) for path in paths)
+            with one, other:
                 yield one.activity(), other.activity()
 
 

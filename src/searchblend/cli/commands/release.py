@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,9 +23,10 @@ from searchblend.cli.log_options import (
     warn_about_input,
 )
 from searchblend.cli.printing import new_table, print_json, print_line, print_table, run_progress, step_progress, warn
+from searchblend.core.attributes import Attribute, declared_attributes, parse_attributes
 from searchblend.core.documents import JsonObject, encode
-from searchblend.core.errors import InputError, RunError, UsageError
-from searchblend.core.params import AS_ALGORITHM, ClickGraphParams, Shares, suggested_delta
+from searchblend.core.errors import InputError, InvalidParameter, RunError, UsageError
+from searchblend.core.params import AS_ALGORITHM, ATTRIBUTE_DETAILS, ClickGraphParams, Shares, suggested_delta
 from searchblend.core.privacy import Budget
 from searchblend.core.suspects import EXPLAINED, Suspects
 
@@ -49,6 +51,7 @@ examples:
   searchblend release run 'aol/user-ct-*.gz' -o release --urls private --users 650000 --epsilon 2.3
   searchblend release run searches.tsv -o release --public-urls results.csv --public-source 'results page of May'
   searchblend release run searches.tsv -o release --algorithm kkmn2009 --max-queries-per-user 5 --shares even
+  searchblend release run searches.tsv -o release --attributes 'country=de|fr|at,device=phone|desktop'
   searchblend release run searches.tsv -o release --reformulations --from 2006-03-01 --to 2006-04-01
   searchblend release run searches.tsv -o release --ledger budget.ledger --release-id march
 """
@@ -140,7 +143,34 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--urls", choices=["none", "public", "private"], help="clicks on URLs (none; public with a table)"
     )
+    parser.add_argument(
+        "--attributes",
+        type=_attributes,
+        default=(),
+        metavar="NAME=VALUE|VALUE,…",
+        help="count by these too, e.g. country=de|fr,device=phone|desktop,clicks.rank=1|2|3-10; or FILE.toml",
+    )
+    parser.add_argument(
+        "--attribute-detail",
+        choices=ATTRIBUTE_DETAILS,
+        default="auto",
+        help="how fine these counts are (by a forecast)",
+    )
     parser.add_argument("--reformulations", action="store_true", help="release which query was typed after which")
+
+
+def _attributes(text: str) -> tuple[Attribute, ...]:
+    """As typed, or of a declaration in TOML."""
+    try:
+        if not text.lower().endswith(".toml"):
+            return parse_attributes(text)
+        return declared_attributes(tomllib.loads(Path(text).read_text(encoding="utf-8")))
+    except InvalidParameter as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text}: cannot be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"{text}: expected TOML: {error}") from error
 
 
 def _moment(text: str) -> float:
@@ -168,6 +198,8 @@ def _params(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
         "query_noise": options.query_noise or AS_ALGORITHM,
         "urls": options.urls or "none",
         "reformulations": "typed" if options.reformulations else "none",
+        "attributes": options.attributes,
+        "attribute_detail": options.attribute_detail,
     }
     return ClickGraphParams(
         budget=Budget(options.epsilon, delta),
@@ -188,7 +220,7 @@ def _shares(text: str) -> Shares:
     try:
         return Shares(*(float(part) for part in text.split(",")))
     except (ValueError, TypeError) as error:
-        raise UsageError("--shares: expected a preset, or three to four numbers such as 0.5,0.3,0.2") from error
+        raise UsageError("--shares: expected a preset, or three to five numbers such as 0.5,0.3,0.2") from error
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -264,8 +296,17 @@ def _show_release(statement: Statement, folder: Path) -> None:
         graph = read_click_graph(folder, on_step=on_step)
     print_table(_queries_table(graph))
     print_line(f"{len(graph.clicks):,} clicks on URLs, {len(graph.reformulations):,} reformulations")
+    for forecast in statement.parameters["design"].get("attributes", []):
+        print_line(_by_attribute(forecast))
     print_line(stated(statement.promise, "each user and everything together"))
     print_line(f"files: {folder}/ (before publishing: searchblend release review {folder})")
+
+
+def _by_attribute(forecast: JsonObject) -> str:
+    note = "" if forecast["readable"] else "; by the forecast most of these counts are noise"
+    return (
+        f"{forecast['of']} by attribute: {forecast['detail']}, each count ± {forecast['half_width']:.0f} (95 %){note}"
+    )
 
 
 def _queries_table(graph: ClickGraph) -> Table:
@@ -382,6 +423,8 @@ def _plan(options: argparse.Namespace) -> None:
         f"published with 1 %, 50 %, 99 % probability at {', '.join(str(n) for n in document['quantiles'].values())} "
         f"{document['unit']}; {document['accounts_to_force']} accounts can force any text into the release"
     )
+    for forecast in document.get("attributes", []):
+        print_line(_by_attribute(forecast))
     if options.plot:
         print_line(f"plot: {options.plot}")
 

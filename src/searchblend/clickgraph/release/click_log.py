@@ -10,14 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Final, NamedTuple, Protocol, TypeVar
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from searchblend.core.attributes import Attribute, cells_of
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.gaussian_account import weight
-from searchblend.mechanisms.tally import InMemoryTally, ListedRecords, Tally
+from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, Tally
 
 T = TypeVar("T", bound=Hashable)
 
@@ -96,6 +98,32 @@ class ClickLog(Protocol):
         ...
 
 
+@runtime_checkable
+class AttributedLog(Protocol):
+    """A log whose searches and clicks have attributes. Cells are numbered in the order of the declared values, those of
+    the last attribute next to each other.
+
+    Where several lines of a user are one search (or one query's first search, if each counts once) and differ in an
+    attribute, the value that was declared first counts.
+    """
+
+    def searches_by(self, queries: Sequence[str] | None, attributes: Sequence[Attribute], cap: Cap) -> Ints:
+        """How often each of these queries was searched in each cell: a row for each query, a column for each cell.
+
+        Other searches are left out first, and the cap applies to the rest. None is all queries, in one row.
+        """
+        ...
+
+    def clicks_by(
+        self, records: Sequence[Record] | None, attributes: Sequence[Attribute], cap: Cap, *, within: Cap
+    ) -> Ints:
+        """The same of clicks on these pairs, of the searches that ``within`` keeps."""
+        ...
+
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 class Search(NamedTuple):
     """One search: what was typed, when (in seconds), and what was clicked, in order. ``repr`` shows nothing of it."""
 
@@ -103,6 +131,10 @@ class Search(NamedTuple):
     time: float = 0.0
     clicks: tuple[str, ...] = ()
     """URLs, or ``suggestion:`` and a suggested query"""
+    fields: Mapping[str, str] = _NOTHING
+    """what else is known of the search, by the name of the attribute"""
+    click_fields: tuple[Mapping[str, str], ...] = ()
+    """of each click, where that differs from the search's"""
 
     def __repr__(self) -> str:
         return "Search(<redacted>)"
@@ -167,6 +199,36 @@ class InMemoryClickLog:
             )
         )
 
+    def searches_by(self, queries: Sequence[str] | None, attributes: Sequence[Attribute], cap: Cap) -> Ints:
+        """See ``AttributedLog``."""
+        wanted = None if queries is None else {query: place for place, query in enumerate(queries)}
+        counts = np.zeros((1 if queries is None else len(wanted or ()), cells_of(attributes)), dtype=np.int64)
+        for user in self._users:
+            mine = [
+                (search.query, search.time, _values(search.fields, attributes))
+                for search in user
+                if wanted is None or search.query in wanted
+            ]
+            for query, cell in _cells_kept(mine, attributes, cap):
+                counts[0 if wanted is None else wanted[query], cell] += 1
+        return counts
+
+    def clicks_by(
+        self, records: Sequence[Record] | None, attributes: Sequence[Attribute], cap: Cap, *, within: Cap
+    ) -> Ints:
+        """See ``AttributedLog``."""
+        wanted = None if records is None else {record: place for place, record in enumerate(records)}
+        counts = np.zeros((1 if records is None else len(wanted or ()), cells_of(attributes)), dtype=np.int64)
+        for user in self._users:
+            mine = [one for one in _clicks_and_fields(user, within) if wanted is None or one[0] in wanted]
+            firsts: dict[Record, Mapping[str, str]] = {}
+            for record, fields in mine:
+                firsts.setdefault(record, fields)
+            for record, fields in islice(firsts.items() if cap.distinct else mine, cap.first):
+                cell = _cell(_values(fields, attributes), attributes)
+                counts[0 if wanted is None else wanted[record], cell] += 1
+        return counts
+
     def _each(self, contribution: Callable[[Sequence[Search]], Iterator[T]]) -> Iterator[T]:
         for user in self._users:
             yield from contribution(user)
@@ -182,13 +244,53 @@ def _limited(events: Iterable[T], cap: Cap) -> Iterator[T]:
 
 
 def _clicks(user: Sequence[Search], within: Cap) -> Iterator[Record]:
-    """The clicks of the searches that ``within`` keeps: of its first queries, or of its first searches."""
-    if within.distinct:
-        queries = set(_limited((search.query for search in user), within))
-        kept: Iterable[Search] = (search for search in user if search.query in queries)
-    else:
-        kept = user[: within.first]
-    return (Record(search.query, target) for search in kept for target in search.clicks)
+    """The clicks of the searches that ``within`` keeps."""
+    return (Record(search.query, target) for search in _searches_within(user, within) for target in search.clicks)
+
+
+def _searches_within(user: Sequence[Search], within: Cap) -> Iterable[Search]:
+    """A user's searches of their first queries, or their first searches."""
+    if not within.distinct:
+        return user[: within.first]
+    queries = set(_limited((search.query for search in user), within))
+    return (search for search in user if search.query in queries)
+
+
+def _values(fields: Mapping[str, str], attributes: Sequence[Attribute]) -> tuple[int, ...]:
+    return tuple(attribute.number_of(fields.get(attribute.name)) for attribute in attributes)
+
+
+def _cell(values: Sequence[int], attributes: Sequence[Attribute]) -> int:
+    cell = 0
+    for attribute, value in zip(attributes, values, strict=True):
+        cell = cell * attribute.size + value
+    return cell
+
+
+def _cells_kept(
+    searches: Iterable[tuple[str, float, tuple[int, ...]]], attributes: Sequence[Attribute], cap: Cap
+) -> Iterator[tuple[str, int]]:
+    """The searches that a cap keeps, each with its cell; of a query's first searches, at the same moment, the least
+    value of each attribute."""
+    if not cap.distinct:
+        for query, _, values in islice(searches, cap.first):
+            yield query, _cell(values, attributes)
+        return
+    firsts: dict[str, tuple[float, tuple[int, ...]]] = {}
+    for query, time, values in searches:
+        first, known = firsts.setdefault(query, (time, values))
+        if time == first:
+            firsts[query] = first, tuple(map(min, known, values))
+    for query, (_, values) in islice(firsts.items(), cap.first):
+        yield query, _cell(values, attributes)
+
+
+def _clicks_and_fields(user: Sequence[Search], within: Cap) -> Iterator[tuple[Record, Mapping[str, str]]]:
+    """As ``_clicks``, each with what is known of it."""
+    for search in _searches_within(user, within):
+        for place, target in enumerate(search.clicks):
+            fields = search.click_fields[place] if search.click_fields else search.fields
+            yield Record(search.query, target), fields
 
 
 def _in_a_row(user: Sequence[Search]) -> Iterator[Record]:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
+from searchblend.clickgraph.release.attribute_counts import (
+    TOTALS,
+    AttributeForecast,
+    AttributeTable,
+    Details,
+    attribute_plans,
+    attribute_tables,
+    coarser,
+    finest,
+    typical_count,
+)
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.gaussian_design import gaussian_steps, gaussian_total_delta
 from searchblend.clickgraph.release.laplace_design import delta_of, laplace_steps
@@ -16,6 +27,7 @@ from searchblend.clickgraph.release.step import (
     step_accounts_to_force,
     step_release_probability,
 )
+from searchblend.core.attributes import OF_SEARCHES
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams
 from searchblend.mechanisms.threshold import least_integer
@@ -41,11 +53,21 @@ class ClickGraphDesign:
     """δ with ideal noise"""
     sampler_delta: float
     """what the samplers' distance from the ideal laws adds"""
+    details: Details = field(default_factory=dict)
+    """how fine the counts by attribute are, of searches and of clicks"""
 
     @classmethod
     def of(cls, params: ClickGraphParams) -> ClickGraphDesign:
-        """The least thresholds and noise that the budget allows."""
-        plans, budget = step_plans(params), params.budget
+        """The least thresholds and noise that the budget allows, and the finest attributes that can then be read."""
+        details = finest(params)
+        design = cls._with_details(params, details)
+        while params.attribute_detail == "auto" and (less := coarser(design.forecasts())) != details:
+            design, details = cls._with_details(params, less), less
+        return design
+
+    @classmethod
+    def _with_details(cls, params: ClickGraphParams, details: Details) -> ClickGraphDesign:
+        plans, budget = step_plans(params, details), params.budget
         if params.gaussian_noise:
             steps = tuple(gaussian_steps(plans, budget))
             mechanism = gaussian_total_delta(budget.epsilon, steps)
@@ -54,7 +76,7 @@ class ClickGraphDesign:
             mechanism = math.fsum(step.delta for step in steps)
         growth = math.exp(budget.epsilon)
         sampler = (1 + growth) * math.fsum(step.sampler_distance for step in steps)
-        design = cls(params, steps, mechanism, sampler)
+        design = cls(params, steps, mechanism, sampler, details)
         if not design.delta <= budget.delta:  # a δ that is NaN is refused, too
             raise InvalidParameter("delta", f"too small at this ε: these steps need δ ≥ {design.delta:.3g}")
         return design
@@ -95,9 +117,31 @@ class ClickGraphDesign:
         return self._step(REFORMULATIONS)
 
     @property
+    def attribute_steps(self) -> list[tuple[AttributeTable, StepDesign]]:
+        """What is counted by attribute, and the step that pays for it."""
+        steps = {step.name: step for step in self.steps}
+        return [(table, steps[table.name]) for table in attribute_tables(self.params, self.details)]
+
+    def forecasts(self) -> list[AttributeForecast]:
+        """How well counts by attribute can be read, for each kind of them."""
+        found = []
+        for of, detail in self.details.items():
+            tables = [(table, step) for table, step in self.attribute_steps if table.of == of]
+            cells = max(table.cells for table, _ in tables)
+            half = max(step.law.half_width() for _, step in tables)
+            people = self.params.population if detail == TOTALS else None
+            found.append(AttributeForecast(of, detail, people or self._typical(of), cells, half))
+        return found
+
+    def _typical(self, of: str) -> float:
+        if of == OF_SEARCHES or self.click_counts is None:
+            return typical_count(least_count(self.rounds[-1], 0.5), self.params.population)
+        return typical_count(self.click_counts.edge_cut, self.params.population)
+
+    @property
     def searches_only(self) -> bool:
         """Whether each user's distinct queries are all that is asked of a log."""
-        return self.params.distinct and not self.click_counts and not self.reformulations
+        return self.params.distinct and not (self.click_counts or self.reformulations or self.params.attributes)
 
     @property
     def searches_kept(self) -> Cap:
@@ -120,10 +164,15 @@ class ClickGraphDesign:
             "mechanism_delta": self.mechanism_delta,
             "sampler_delta": self.sampler_delta,
             "steps": [step.as_json() for step in self.steps],
+            **({"attributes": [_forecast(one) for one in self.forecasts()]} if self.details else {}),
         }
 
 
-def step_plans(params: ClickGraphParams) -> list[StepPlan]:
+def _forecast(forecast: AttributeForecast) -> dict[str, Any]:
+    return {**asdict(forecast), "readable": forecast.readable}
+
+
+def step_plans(params: ClickGraphParams, details: Details) -> list[StepPlan]:
     """Which steps there are, in order, and their shares; the shares of steps that are left out go to the others."""
     shares, distinct, fresh = params.shares, params.distinct, params.query_noise == "fresh"
     later = LATER_THRESHOLD_SHARE * params.budget.delta
@@ -148,6 +197,7 @@ def step_plans(params: ClickGraphParams) -> list[StepPlan]:
     if params.reformulations == "typed":
         cap = Cap(params.max_reformulations_per_user, distinct)
         plans.append(StepPlan(REFORMULATIONS, cap, Fraction(shares.reformulations), delta=later))
+    plans += attribute_plans(params, details)
     total = sum((plan.share for plan in plans), Fraction(0))
     return [replace(plan, share=plan.share / total) for plan in plans]
 
@@ -183,6 +233,7 @@ def release_plan(design: ClickGraphDesign, *, selection_only: bool = False) -> d
         "quantiles": {f"{share:g}": least_count(select, share) for share in _QUANTILES},
         "curve": [{"count": n, "probability": probability(select, n)} for n in _curve_counts(select)],
         "steps": [{**step.as_json(), "half_width": step.law.half_width()} for step in design.steps],
+        "attributes": [_forecast(one) for one in design.forecasts()],
     }
 
 

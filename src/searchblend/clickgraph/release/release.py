@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
+from searchblend.clickgraph.release.attribute_counts import AttributeCounts, attribute_columns, kinds_of
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.noise_law import NoiseLaw
 from searchblend.clickgraph.release.step import StepDesign
@@ -67,6 +68,8 @@ class ClickGraphRelease(ReleasedTables[TableName]):
     queries: Sequence[QueryRow]
     clicks: Sequence[ClickRow]
     reformulations: Sequence[ReformulationRow]
+    by_attribute: Sequence[AttributeCounts]
+    """searches and clicks by attribute, where any were declared"""
     guarantee: Guarantee
     treated_as_public: Mapping[str, str]
     """what was taken to be public, and why"""
@@ -92,6 +95,11 @@ class ClickGraphRelease(ReleasedTables[TableName]):
             "reformulations": (self.reformulations, ReformulationRow),
         }[chosen(table, "queries", "clicks", "reformulations")]
         return {column.name: [getattr(row, column.name) for row in rows] for column in fields(kind)}
+
+    def attribute_tables(self) -> dict[str, dict[str, list[str] | list[int]]]:
+        """``searches_by_attribute`` and ``clicks_by_attribute``, as far as they were counted, column by column."""
+        kinds = kinds_of(self.params)
+        return {f"{of}_by_attribute": attribute_columns(self.by_attribute, of, kinds[of]) for of in kinds}
 
     def noise(self) -> dict[TableName, NoiseLaw]:
         """The law of the noise on each table's counts."""
@@ -180,6 +188,8 @@ def treated_as_public(params: ClickGraphParams) -> dict[str, str]:
     }
     if params.population is not None:
         public["population"] = "the declared number of users; it was not counted in the log"
+    if params.attributes:
+        public["attributes"] = f"the names and values of {', '.join(one.name for one in params.attributes)}, declared"
     if params.urls == "public":
         public["pairs of query and URL"] = (
             f"from {params.public_source}. A ranking that learned from clicks is not strictly independent of the log."

@@ -19,7 +19,8 @@ from typing import TypeVar
 import numpy as np
 
 from searchblend.clickgraph.release.adaptive_selection import PARTS, FirstRound
-from searchblend.clickgraph.release.click_log import SUGGESTION, ClickLog
+from searchblend.clickgraph.release.attribute_counts import AttributeCounts, by_name, count_by_attribute
+from searchblend.clickgraph.release.click_log import SUGGESTION, AttributedLog, ClickLog
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import (
     ClickGraphRelease,
@@ -65,6 +66,8 @@ def release_data(
     if not hasattr(log, "searches"):  # a log as read_log gives it
         raise InvalidParameter("log", "expected searches and clicks: read_log(…, draws=0).activity() has them")
     check_public(params, given=public_records is not None)
+    if params.attributes and not isinstance(log, AttributedLog):
+        raise InvalidParameter("attributes", "expected a log that knows them: read it with the same attributes")
     source = randomness or SystemRandomness()
     design = ClickGraphDesign.of(params)
     on_step("select queries")
@@ -85,7 +88,13 @@ def release_data(
     if design.reformulations:
         on_step("reformulations")
         typed = typed_reformulations(log, queries, design.reformulations, randomness=source)
-    return _release(design, chosen, clicks, typed, source)
+    counted: list[AttributeCounts] = []
+    if isinstance(log, AttributedLog) and design.attribute_steps:
+        on_step("counts by attribute")
+        pairs = sorted((pair for pair in clicks if suggested_query(pair) is None), key=by_name)
+        steps, kept = design.attribute_steps, design.searches_kept
+        counted = count_by_attribute(log, steps, queries, pairs, within=kept, randomness=source)
+    return _release(design, chosen, clicks, typed, counted, source)
 
 
 def check_public(params: ClickGraphParams, *, given: bool) -> None:
@@ -99,6 +108,7 @@ def _release(
     queries: Mapping[str, int],
     clicks: Mapping[Record, int],
     typed: Mapping[Record, int],
+    counted: Sequence[AttributeCounts],
     randomness: Randomness,
 ) -> ClickGraphRelease:
     """Post-processing alone: intervals, correction, clamping, and rows from the largest count to the smallest."""
@@ -124,6 +134,7 @@ def _release(
         queries=sorted(rows, key=lambda row: (-row.count, row.query.encode())),
         clicks=sorted(urls, key=lambda row: (-row.count, row.query.encode(), row.url.encode())),
         reformulations=sorted(steps, key=lambda row: (-row.count, row.query.encode(), row.next_query.encode())),
+        by_attribute=counted,
         guarantee=click_graph_guarantee(design, randomness),
         treated_as_public=treated_as_public(design.params),
     )
@@ -238,7 +249,7 @@ def listed_pairs(public_records: Iterable[Record], queries: Sequence[str]) -> li
     published = set(queries)
     pairs = {record for record in public_records if record.query in published and isinstance(record.url, str)}
     kept = [record for record in pairs if suggested_query(record) is None or suggested_query(record) in published]
-    return sorted(kept, key=lambda record: (str(record.query).encode(), str(record.url).encode()))
+    return sorted(kept, key=by_name)
 
 
 def suggested_query(record: Record) -> str | None:

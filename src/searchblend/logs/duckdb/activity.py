@@ -15,11 +15,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final, NoReturn
 
+import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.clickgraph.release.click_log import SUGGESTION, Cap
+from searchblend.core.attributes import Attribute, cells_of
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.records import Record
 from searchblend.logs.activity import (
@@ -31,6 +34,7 @@ from searchblend.logs.activity import (
     ActivityRules,
     Kind,
     SqlActivity,
+    first_events,
 )
 from searchblend.logs.duckdb.normal_forms import (
     normal_ascii_query,
@@ -39,10 +43,11 @@ from searchblend.logs.duckdb.normal_forms import (
     suggestion_form,
     url_form,
 )
-from searchblend.logs.duckdb.scan import Scan
-from searchblend.logs.duckdb.session import DuckDBSession
+from searchblend.logs.duckdb.scan import ASCII_BLANKS_SQL, Scan
+from searchblend.logs.duckdb.session import DuckDBSession, quoted
 from searchblend.logs.formats.judge import PROBLEMS, WITHOUT_URL
 from searchblend.logs.relational import SqlTally, record_of
+from searchblend.mechanisms.tally import Ints
 
 _WITHOUT_URL: Final = PROBLEMS.index(WITHOUT_URL)
 _USABLE: Final = f"problem IN (0, {_WITHOUT_URL})"
@@ -70,6 +75,27 @@ def rank_of(field: str) -> str:
     return f"CASE WHEN regexp_full_match({field}, '{NUMBER}') THEN try_cast({field} AS DOUBLE) END"
 
 
+def attribute_column(attribute: Attribute) -> str:
+    """The name of its column in ``lines``."""
+    return f"attribute_{attribute.name}"
+
+
+def attribute_of(attribute: Attribute, field: str) -> str:
+    """SQL: the number of the value that a field has (``Attribute.number_of``)."""
+    spelling = f"translate(trim({field}, {ASCII_BLANKS_SQL}), '{ascii_uppercase}', '{ascii_lowercase}')"
+    spelled = " ".join(f"WHEN {quoted(value)} THEN {number}" for number, value in enumerate(attribute.values))
+    whens = [
+        f"WHEN whole >= {first}{'' if last is None else f' AND whole <= {last}'} THEN {number}"
+        for number, first, last in attribute.ranges
+    ]
+    other = str(len(attribute.values))
+    if whens:
+        whole = f"CASE WHEN regexp_full_match({spelling}, '[0-9]{{1,9}}') THEN {spelling}::INTEGER END"
+        ranges = " ".join(when.replace("whole", f"({whole})") for when in whens)
+        other = f"CASE {ranges} ELSE {other} END"
+    return f"(CASE {spelling} {spelled} ELSE {other} END)::USMALLINT"
+
+
 @dataclass(frozen=True)
 class LogStrings:
     """What is known of the strings of a log."""
@@ -82,6 +108,8 @@ class LogStrings:
     """whether no field of any file has one of ``ODD_BYTES``"""
     suggestions: bool = False
     """whether ``lines`` has a column of them"""
+    attributes: Sequence[Attribute] = ()
+    """those of which ``lines`` has a column with the number of the value (``attribute_column``)"""
 
 
 class DuckDBActivity(SqlActivity):
@@ -90,6 +118,7 @@ class DuckDBActivity(SqlActivity):
     def __init__(self, session: DuckDBSession, strings: LogStrings, rules: ActivityRules) -> None:
         super().__init__(session, strings.key)
         self._session, self._strings, self._rules = session, strings, rules
+        self.attribute_columns = [attribute_column(attribute) for attribute in strings.attributes]
         if not session.value("SELECT count(unparsed_time) FROM lines"):  # hardly ever: there is less to order by
             self.by_time = "moment NULLS LAST, q"
 
@@ -102,6 +131,59 @@ class DuckDBActivity(SqlActivity):
             f"SELECT person_number, q_number, moment FROM ({numbered}) AS numbered ORDER BY person, {self._in_order}"
         )
         return self._session.arrays(ordered)
+
+    def searches_by(self, queries: Sequence[str] | None, attributes: Sequence[Attribute], cap: Cap) -> Ints:
+        columns = self._columns(attributes)
+        with self._wanted([(query, None) for query in queries or ()]) as wanted:
+            among = "" if queries is None else f"SEMI JOIN {wanted} USING (q)"
+            if cap.distinct:
+                kept = first_events(self._first_searches(columns, among), cap.first, self.by_time)
+            else:
+                lines = self._lines("moment", "unparsed_time", "own", "rank", "u", *columns)
+                alike = "person, q, moment, unparsed_time, own"
+                least = ", ".join(f"min({name}) AS {name}" for name in ("rank", "u", *columns))
+                searches = f"SELECT {alike}, {least} FROM ({lines}) AS lines {among} GROUP BY {alike}"
+                kept = first_events(searches, cap.first, self._in_order)
+            return self._in_cells(kept, queries, attributes, f"JOIN {wanted} USING (q)")
+
+    def clicks_by(
+        self, records: Sequence[Record] | None, attributes: Sequence[Attribute], cap: Cap, *, within: Cap
+    ) -> Ints:
+        pairs = [(str(query), str(url)) for query, url in records or ()]
+        with (
+            self._wanted(pairs) as wanted,
+            self._clicks_within(within, "true" if records is None else f"q IN (SELECT q FROM {wanted})") as clicks,
+        ):
+            if records is not None:
+                clicks = f"SELECT * FROM ({clicks}) AS clicks SEMI JOIN {wanted} USING (q, u)"
+            kept = self._limited(clicks, cap, *self._columns(attributes))
+            return self._in_cells(kept, records, attributes, f"JOIN {wanted} USING (q, u)")
+
+    def _columns(self, attributes: Sequence[Attribute]) -> list[str]:
+        if not set(attributes) <= set(self._strings.attributes):
+            raise InvalidParameter("attributes", "expected a log that was read with the same attributes")
+        return [attribute_column(attribute) for attribute in attributes]
+
+    def _first_searches(self, columns: Sequence[str], among: str) -> str:
+        """SELECT of each user's queries, each at its first time, with the least value of each attribute there."""
+        lines = self._lines("moment", "unparsed_time", *columns)
+        time = "late: moment IS NULL, moment: coalesce(moment, 0), none: unparsed_time IS NULL, text: unparsed_time"
+        values = [f"min({{{time}, value: {name}}}).value AS {name}" for name in columns]
+        unparsed = "CASE WHEN min(moment) IS NULL THEN min(unparsed_time) END AS unparsed_time"
+        selected = ", ".join(["person", "q", "min(moment) AS moment", unparsed, *values])
+        return f"SELECT {selected} FROM ({lines}) AS lines {among} GROUP BY person, q"
+
+    def _in_cells(self, kept: str, items: Sequence[object] | None, attributes: Sequence[Attribute], join: str) -> Ints:
+        """What is kept, counted: a row for each item, or one for all, and a column for each cell."""
+        cell = "0::BIGINT"
+        for attribute in attributes:
+            cell = f"({cell} * {attribute.size} + {attribute_column(attribute)})"
+        number, join = ("0", "") if items is None else ("number", join)
+        counted = f"SELECT {number} AS item, {cell} AS cell, count(*) AS n FROM ({kept}) AS kept {join} GROUP BY ALL"
+        counts = np.zeros((1 if items is None else len(items), cells_of(attributes)), dtype=np.int64)
+        rows, columns, numbers = (column.astype(np.int64) for column in self._session.arrays(counted))
+        counts[rows, columns] = numbers
+        return counts
 
     def _lines(self, *columns: str, clicks: bool = False) -> str:
         """Only searches without a time are ordered by rank and URL, so the others need no URL."""

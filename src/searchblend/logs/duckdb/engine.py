@@ -40,7 +40,11 @@ class DuckDBEngine(LogEngine):
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
         super().__init__(self._session, options)
         self._table = LineTable(
-            self._session, self._drawing, keep_lines=self._keep_lines, searches_only=options.searches_only
+            self._session,
+            self._drawing,
+            keep_lines=self._keep_lines,
+            searches_only=options.searches_only,
+            attributes=options.attributes,
         )
 
     def close(self) -> None:

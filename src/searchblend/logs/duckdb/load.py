@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from searchblend.core.attributes import Attribute
 from searchblend.core.errors import InputError, RunError
 from searchblend.logs.duckdb.activity import (
     LogStrings,
+    attribute_column,
+    attribute_of,
     count_problems,
     grouped_searches,
     moment_of,
@@ -78,17 +81,27 @@ class LineTable:
     """The table ``lines`` of a log: its usable lines and those with a problem; or the table ``searches``.
 
     What is in ``lines``: problem (its number), user, query, url, perhaps optin; for draws the digest, else moment,
-    unparsed_time, rank and perhaps suggestion.
+    unparsed_time, rank and perhaps suggestion, and the number of each attribute's value.
     """
 
-    def __init__(self, session: DuckDBSession, drawing: Drawing, *, keep_lines: bool, searches_only: bool) -> None:
+    def __init__(
+        self,
+        session: DuckDBSession,
+        drawing: Drawing,
+        *,
+        keep_lines: bool,
+        searches_only: bool,
+        attributes: Sequence[Attribute] = (),
+    ) -> None:
         """
         Args:
             session: the database
             drawing: which records will be drawn of the lines
             keep_lines: whether lines without URL are kept; else they are only counted
             searches_only: whether ``searches`` is made instead of ``lines``, if the log has times
+            attributes: of which the number of the value is kept
         """
+        self._attributes = tuple(attributes)
         self._session, self._drawing, self._keep_lines = session, drawing, keep_lines
         self.searches_only = searches_only
         self.has_optin = self._has_suggestions = False
@@ -154,6 +167,7 @@ class LineTable:
             ascii_only=as_they_are and all(feed.ascii_only for feed in feeds),
             no_odd_bytes=as_they_are and all(feed.no_odd_bytes for feed in feeds),
             suggestions=self._has_suggestions,
+            attributes=self._attributes,
         )
 
     def _load(
@@ -264,6 +278,7 @@ class LineTable:
             columns.append(f"{scan.roles.get('rank', 'NULL::VARCHAR')} AS rank")
             if self._has_suggestions:
                 columns.append(f"nullif({scan.roles.get('suggestion', 'NULL')}::VARCHAR, '') AS suggestion")
+            columns += [f"{attribute_of(a, scan.roles[a.name])} AS {attribute_column(a)}" for a in self._attributes]
         return f"""
             SELECT {scan.problem(host_only=self._drawing.host_only)} AS problem, {", ".join(columns)}
             FROM ({scan.select}) WHERE {"true" if self._keep_lines else scan.is_kept()}

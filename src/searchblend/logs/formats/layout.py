@@ -279,6 +279,8 @@ class ColumnMap:
     """whether it is a table of users and values, not a log: a value is where a query would be, and there is no more"""
     in_folders: Mapping[str, str] = field(default_factory=dict)
     """role → its value in a file, where the names of its folders hold it; then no column of the file has the role"""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """name of an attribute, which is a role too → its column; each must be there"""
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.named) - set(NAMEABLE))
@@ -296,7 +298,7 @@ class ColumnMap:
     def of(self, path: LogFile) -> ColumnMap:
         """The same for one file: of the columns that an option names, the names of its folders may hold some."""
         values = partition_values(path)
-        asked = {**self.named, **({} if self.optin is None else {"optin": self.optin})}
+        asked = self._asked
         held = {role: values[name.casefold()] for role, name in asked.items() if name.casefold() in values}
         if held.keys() >= set(_REQUIRED):
             both = " and ".join(map(self._word, _REQUIRED))
@@ -307,10 +309,15 @@ class ColumnMap:
         return replace(self, named=named, optin=None if "optin" in held else self.optin, in_folders=held)
 
     @property
+    def _asked(self) -> dict[str, str]:
+        """role → its column, of all that options name."""
+        return {**self.named, **({} if self.optin is None else {"optin": self.optin}), **self.attributes}
+
+    @property
     def numbers(self) -> dict[str, int]:
         """role → position of its column, from 0, where columns are given as ``#1``, ``#2``, …: in files without a
         header. Empty where they have names."""
-        given = {**self.named, **({} if self.optin is None else {"optin": self.optin})}
+        given = self._asked
         numbers = {role: int(column[1:]) - 1 for role, column in given.items() if _NUMBER.fullmatch(column)}
         if numbers and len(numbers) < len(given):
             raise InvalidColumns("columns: expected either all by name or all by number (#1, #2, …)")
@@ -329,6 +336,7 @@ class ColumnMap:
             del wanted["url"]
         if self.optin is not None:
             wanted["optin"] = self.optin
+        wanted |= self.attributes
         return {role: name for role, name in wanted.items() if role not in self.in_folders}
 
     def _word(self, role: str) -> str:
@@ -347,8 +355,12 @@ class ColumnMap:
         given = [found[role] for role in self.named if found.get(role) is not None]
         if len(set(given)) < len(given):
             raise InvalidColumns(f"{path}: columns: two of {', '.join(self.named)} are given the same column")
-        free = [role for role in found if role in self.named or role == "optin" or found[role] not in given]
-        return {role: name for role in free if (name := found[role]) is not None}
+        free = [role for role in found if role in self._asked or found[role] not in given]
+        columns = {role: name for role in free if (name := found[role]) is not None}
+        both = next((role for role in self.attributes if list(columns.values()).count(columns.get(role, "")) > 1), None)
+        if both is not None:
+            raise InvalidColumns(f"{path}: columns: the attribute {both} and something else are given the same column")
+        return columns
 
     @property
     def _example(self) -> str:
@@ -358,13 +370,16 @@ class ColumnMap:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
         among them."""
         wanted = self.wanted()
-        needed = {*_REQUIRED, *self.named, *(["optin"] if self.optin is not None else [])} - self.in_folders.keys()
+        needed = {*_REQUIRED, *self._asked} - self.in_folders.keys()
         present = self._found(path, names, wanted)
-        missing_roles = [role for role in ROLES if role in needed and role not in present]
+        missing_roles = [role for role in (*ROLES, *self.attributes) if role in needed and role not in present]
         missing = [wanted[role] for role in missing_roles]
         if missing:
             if "user" in missing_roles and _are_counts(path, names):
                 raise InvalidColumns(f"{path}: no column '{wanted['user']}': {_NO_USERS}")
+            if all(role in self.attributes for role in missing_roles):
+                there = f"'{missing[0]}' for an attribute: there are {listed(names)}"
+                raise InvalidColumns(f"{path}: no column {there}; a file of --attributes can name another, as column")
             raise InvalidColumns(_no_such_column(path, missing, names, wanted.values(), self._example))
         return present
 

@@ -233,6 +233,8 @@ def _is_aol(header: str) -> bool:
 def _aol_layout(path: LogFile, header: str, columns: ColumnMap) -> Layout:
     if not _is_aol(header):
         raise InputError(path, f"expected the header {' '.join(_AOL_HEADER)}", line=1)
+    if columns.attributes.keys() - AOL.positions.keys():
+        raise _no_attributes("aol")
     if columns.named or columns.optin is not None:
         named = columns.find(path, _AOL_HEADER)
         return replace(AOL, positions={role: _AOL_HEADER.index(name) for role, name in named.items()})
@@ -241,7 +243,13 @@ def _aol_layout(path: LogFile, header: str, columns: ColumnMap) -> Layout:
     return AOL
 
 
+def _no_attributes(name: str) -> InvalidColumns:
+    return InvalidColumns(f"attributes: the {name} format has no columns for them; they are of logs with columns")
+
+
 def _without_columns(name: str, columns: ColumnMap) -> Layout:
+    if columns.attributes:
+        raise _no_attributes(name)
     if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):
         raise InvalidColumns(f"columns: the {name} format has none to choose from")
     return Sessions() if name == "yandex" else EXCITE
@@ -249,6 +257,8 @@ def _without_columns(name: str, columns: ColumnMap) -> Layout:
 
 def _server_log(options: ReadOptions, columns: ColumnMap) -> ServerLog:
     """Who is a user is nowhere in the log itself: whoever reads it has to say."""
+    if columns.attributes:
+        raise _no_attributes("combined")
     if options.query_parameter is None:
         raise InvalidParameter(
             "query-parameter", "expected with --format combined: the parameter with the query, e.g. q"
@@ -265,6 +275,8 @@ def _server_log(options: ReadOptions, columns: ColumnMap) -> ServerLog:
 
 def _ubi(path: LogFile, columns: ColumnMap, column_types: ColumnTypes) -> UbiTable:
     label = UbiTable.label_of(path)
+    if columns.attributes:
+        raise _no_attributes("ubi")
     if label is None:
         raise InputError(path, "expected ubi_queries or ubi_events in the file's name, or in that of its folder")
     if columns.optin is not None or "suggestion" in columns.named or columns.numbers:
@@ -320,7 +332,7 @@ def columns_layout(path: LogFile, types: Mapping[str, str], columns: ColumnMap) 
     for role, name in named.items():
         fits = types[name] in _STRING_OR_NUMBER
         fits = fits or (role == "time" and types[name].startswith(_TIME))
-        fits = fits or (role == "optin" and types[name] == "BOOLEAN")
+        fits = fits or (role in ("optin", *columns.attributes) and types[name] == "BOOLEAN")
         if not fits:
             raise InvalidColumns(f"{path}: column '{name}' has type {types[name]}; expected strings or whole numbers")
     return Columns(named, types={role: types[name] for role, name in named.items()})

@@ -23,7 +23,7 @@ from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
-from searchblend_lab.evidence.laws import best_faults, faults, many_records_faults, shuffled
+from searchblend_lab.evidence.laws import attribute_counts, best_faults, faults, many_records_faults, shuffled
 from searchblend_lab.evidence.laws.best_curator import Curator, check_listing, check_moves, one_record_moves
 from searchblend_lab.evidence.laws.best_reports import (
     Report,
@@ -266,6 +266,14 @@ LAWS: Final = (
         None,
         {name: best_faults.REPORT[name] for name in sorted(best_faults.REPORT_THAT_LEAKS)},
         [_SET_REPORT],
+    ),
+    Law(
+        "counts by attribute",
+        attribute_counts.check_attribute_counts,
+        attribute_counts.SHIPPED,
+        attribute_counts.FAULTS,
+        attribute_counts.SETTINGS,
+        2.0,
     ),
     Law("counts of reports", shuffled.check_crowd, shuffled.shipped_bound, shuffled.FAULTS, shuffled.CROWDS, cost=3.0),
 )
