@@ -111,6 +111,11 @@ SERVER = [
     "doctor --json",
     "backup write backup.db",
     "backup restore backup.db --data-dir restored",
+    "issuer add device-1 --address https://issuer.example --json",
+    "issuer accounts",
+    "issuer rotate",
+    "issuer keys --json",
+    "issuer end device-1",
     "audit-log verify",
     "audit-log show --json",
     "audit-log export audit.jsonl",
@@ -126,6 +131,8 @@ REFUSED = {
     "round load-counts searches 1 nothing.json": "and a file that is not there",
     "keys remove 0123456789abcdef": "a key that does not exist",
     "device search weather --state device": "a device without a pack",
+    "device account https://issuer.example --state device": "a link without an account",
+    "issuer serve --port 65536": "a port that there is not",
     "device sync --now --state device": "a service that is not there",
 }
 """Uses that must end in a clear error: what they need cannot be had in a smoke test."""

@@ -135,9 +135,17 @@ def become(mutant: str) -> None:
         keep = DeviceState.add_turn
 
         def send_then_keep(
-            state: DeviceState, task: str, number: int, part: Group, message: Message, **times: int
+            state: DeviceState,
+            task: str,
+            number: int,
+            part: Group,
+            message: Message,
+            *,
+            token: bytes | None = None,
+            **times: int,
         ) -> None:
-            turn = Turn(task, number, part, TurnState.MADE, message.content, "", None, None, 0, 0, 0, 0, None, None)
+            sent = message.content
+            turn = Turn(task, number, part, TurnState.MADE, sent, "", None, None, 0, 0, 0, 0, None, None, token)
             enrolment = state.enrolment()
             assert enrolment is not None
             participant = Participant(
@@ -151,7 +159,7 @@ def become(mutant: str) -> None:
             )
             with contextlib.suppress(NoAnswer):
                 participant._post(turn, message.content)
-            keep(state, task, number, part, message, **times)
+            keep(state, task, number, part, message, token=token, **times)
 
         mock.patch.object(DeviceState, "add_turn", send_then_keep).start()
     elif mutant == "makes it again after no answer":

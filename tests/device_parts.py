@@ -57,6 +57,8 @@ class MadeTask:
         self._drawn: dict[tuple[str, int], OptinResult] = {}
         self.sequence = 0
         self.consent = text_of("opt-in")
+        self.tokens: dict[str, str] | None = None
+        """what its reports are paid with, as the manifest says it"""
         self.agreed = 1
         """how many searches its devices agree to"""
 
@@ -93,6 +95,7 @@ class MadeTask:
             "report_bytes": self.shape(number, head).size,
             "opens": NOW,
             "closes": NOW + 7 * 86_400,
+            **({"tokens": self.tokens} if self.tokens else {}),
         }
         optin: dict[str, Any] = {
             "public_key": self.public_key.hex(),
@@ -103,7 +106,7 @@ class MadeTask:
         manifest: dict[str, Any] = {
             "format": "searchblend-manifest",
             "version": 1,
-            "minor": 1,
+            "minor": 2 if self.tokens else 1,
             "task": self.task,
             "name": "searches",
             "engine": "any",

@@ -22,7 +22,6 @@ from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook
 from searchblend.store.rounds import Round
 from searchblend.store.tokens import ROLES
-from searchblend.wire.tokens import TokenVerifier
 from service_parts import Service, crowd
 
 REPORT = {"content-type": "application/vnd.searchblend.report"}
@@ -37,7 +36,6 @@ class ServiceOptions(TypedDict, total=False):
     anonymous_intake: bool
     reports_per_second: float
     most_waiting: int
-    tokens: TokenVerifier
 
 
 class HttpService:

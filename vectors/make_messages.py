@@ -23,10 +23,11 @@ from searchblend.core.records import HeadList, Record
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.enrolment import EnrolmentDocument, enrolment_link
 from searchblend.wire.head_list import encode_head_list
-from searchblend.wire.manifest import Manifest, decode_payload, decode_signed, encode_signed
+from searchblend.wire.manifest import MANIFEST_MINOR, Manifest, decode_payload, decode_signed, encode_signed
 from searchblend.wire.report import ReportShape, cells_as_parts, encode_report
 from searchblend.wire.sealed import SealingContext, new_round_key, seal_records
 from searchblend.wire.signing import RoundKey, SigningKey, sign_manifest
+from searchblend.wire.tokens import TokenKey
 
 HERE = Path(__file__).parent / "v1"
 TASK = bytes(range(16))
@@ -253,7 +254,8 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         "client phase": manifest_document(),
         "opt-in phase": manifest_document(phase="opt-in", optin=optin, client=None),
         "opt-in phase of minor version 0": manifest_document(minor=0, phase="opt-in", optin=earlier, client=None),
-        "fields of a later minor version": {**manifest_document(minor=2), "later": 1},
+        "fields of a later minor version": {**manifest_document(minor=MANIFEST_MINOR + 1), "later": 1},
+        "with tokens": _with_tokens(),
         "idle": manifest_document(phase="idle", client=None),
         "killed": manifest_document(phase="idle", client=None, killed=True),
         "with a pack": manifest_document(pack=pack),
@@ -319,6 +321,17 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
                 ("curator: a short signature", _with_curator(optin, signature="AA"), "64 bytes in base64url"),
             )
         ),
+        *(
+            (f"tokens: {field}: {str(value)[:20]}", _signed_raw(_with_tokens(**{field: value}), keys), says)
+            for field, value, says in (
+                ("issuer", "http://issuer.example", "tokens: issuer: expected https://HOST"),
+                ("issuer", "https://issuer.example/path", "tokens: issuer: expected https://HOST"),
+                ("request", "https://other.example/token-request", "tokens: request: expected a path"),
+                ("request", "/token-request?account=1", "tokens: request: expected a path"),
+                ("key", "A" * 455, "tokens: key: expected 342 bytes"),
+                ("key", 1, "tokens: key: wrong type"),
+            )
+        ),
         ("blanks in the payload", _signed_blanks(keys), "canonical"),
     ]
     return good, [{"name": name, "pinned": pinned, "message": text, "says": says} for name, text, says in bad]
@@ -330,6 +343,14 @@ def _optin_part(curator: SigningKey | None = None, **changes: Any) -> dict[str, 
     document = manifest_document(phase="opt-in", client=None, optin=optin)
     signature = (curator or SigningKey.new()).sign(RoundKey.of_manifest(decode(Manifest, document)).signed_bytes)
     return {**optin, "curator": encode(signature), **changes}
+
+
+def _with_tokens(**changes: Any) -> dict[str, Any]:
+    """Reports are paid for."""
+    key = TokenKey.read(bytes.fromhex(json.loads((HERE / "token.json").read_text())["cases"][0]["key"])).text
+    tokens = {"issuer": "https://issuer.example", "request": "/token-request", "key": key, **changes}
+    document = manifest_document(minor=2, min_device_version="0.2")
+    return {**document, "client": {**document["client"], "tokens": tokens}}
 
 
 def _with_curator(optin: dict[str, Any], **changes: str) -> dict[str, Any]:

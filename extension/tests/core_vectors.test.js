@@ -11,6 +11,8 @@ const { readEnrolment } = await core("enrolment");
 const errors = await core("errors");
 const { decodeHeadList, readHeadList } = await core("head_list");
 const { localReport } = await core("local_report");
+const { blind, finalize } = await core("blind_rsa");
+const { challengeDigest, isRequestFor, makeTokenRequest, readTokenKey, tokenOf } = await core("tokens");
 const { normalize, normalizeUrl } = await core("normalize");
 const { decodePack, encodePack } = await core("pack");
 const { applyDelta } = await core("pack_delta");
@@ -174,6 +176,50 @@ replay("sealed_record", async (one) => {
     assert.deepEqual(await openRecords(again, contextOf(one), fromHex(one.tag), pairs[0], one.at_most), records);
   }
 });
+replay("blind_rsa", async (one) => {
+  const key = { n: BigInt(`0x${one.n}`), e: BigInt(`0x${one.e}`) };
+  // The vector has the inverse of r alone; r is what takes the blinding of the signature off.
+  const r = inverse(BigInt(`0x${one.inv}`), key.n);
+  const given = (name) => fromHex(one[name]);
+  const tape = new Tape(new Uint8Array([...given("salt"), ...fromHex(r.toString(16).padStart(one.n.length, "0"))]));
+  const blinded = await blind(given("msg"), key, tape);
+  assert.equal(toHex(blinded.content), one.blinded_msg);
+  assert.equal(toHex(blinded.inverse), one.inv);
+  assert.equal(toHex(finalize(given("blind_sig"), blinded.inverse, key)), one.sig);
+  for (const wrong of [given("n"), given("blind_sig").slice(1)]) {
+    assert.throws(() => finalize(wrong, blinded.inverse, key), errors.MessageError);
+  }
+});
+
+function inverse(value, n) {
+  let [a, b, x, y] = [value, n, 1n, 0n];
+  while (b > 0n) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];
+  return ((x % n) + n) % n;
+}
+
+replay("token", async (one) => {
+  const key = await readTokenKey(fromHex(one.key));
+  const digest = await sha256(fromHex(one.challenge));
+  const tape = new Tape(fromHex(one.nonce + one.salt + one.blind));
+  const request = await makeTokenRequest(key, digest, tape);
+  assert.equal(toHex(request.request), one.request);
+  assert.equal(isRequestFor(request, key, digest), true);
+  assert.equal(isRequestFor(request, key, fromHex("00".repeat(32))), false);
+  assert.equal(toHex(await tokenOf(request, fromHex(one.response), key)), one.token);
+  for (const position of [0, 255]) {
+    const wrong = fromHex(one.response);
+    wrong[position] ^= 1;
+    await refused(errors.MessageError, "token", () => tokenOf(request, wrong, key));
+  }
+  const other = fromHex(one.key);
+  other[40] ^= 1;
+  await refused(errors.MessageError, "token key", () => readTokenKey(other));
+});
+
+replay("token_challenge", async (one) => {
+  assert.equal(toHex(await challengeDigest(one.issuer, one.task, one.round)), one.digest);
+});
+
 replay("bad_sealed_record", (one) =>
   refused(errors.MessageError, one.says, () =>
     openRecords(

@@ -31,7 +31,6 @@ function deviceOn(store, changes = {}) {
     fetch: service.fetch,
     clock: () => clock,
     lock: locks(),
-    version: "0.1.0",
     ...changes,
   });
 }

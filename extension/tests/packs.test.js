@@ -21,7 +21,7 @@ let service, storage, device;
 beforeEach(async () => {
   service = await FakeService.start(START);
   storage = new MemoryStorage();
-  device = new Device({ storage, fetch: service.fetch, clock: () => START, lock: locks(), version: "0.1.0" });
+  device = new Device({ storage, fetch: service.fetch, clock: () => START, lock: locks() });
   await device.enrol({ ...service.enrolment, task: TASK });
   await device.setMode("local");
 });

@@ -13,7 +13,14 @@ import pytest
 from extension_parts import EXTENSION, browser_path, build_extension
 
 INSTALLER = EXTENSION.parent / "scripts" / "install-browsers.sh"
-NODE_TESTS = ("device.test.js", "content.test.js", "packs.test.js", "words.test.js", "locales.test.js")
+NODE_TESTS = (
+    "device.test.js",
+    "tokens.test.js",
+    "content.test.js",
+    "packs.test.js",
+    "words.test.js",
+    "locales.test.js",
+)
 ARCHIVES = {"chromium": "searchblend-chromium.zip", "firefox": "searchblend-firefox.xpi"}
 ENROLMENT = {"server": "https://lists.example", "task": "0" * 32, "keys": ["04" + "ab" * 64], "consent": "I agree."}
 

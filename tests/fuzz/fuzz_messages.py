@@ -8,19 +8,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fuzz_rules import CANARY, demand, documented_errors_only
 
 from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.wire.canonical import canonical_json, parse_canonical
 from searchblend.wire.head_list import _decode_queries, decode_head_list, encode_head_list
-from searchblend.wire.manifest import decode_payload, decode_signed
+from searchblend.wire.manifest import TokenPart, decode_payload, decode_signed
 from searchblend.wire.report import ReportRefused, ReportShape, counters_of, decode_report, encode_report
 from searchblend.wire.report_batch import decode_reports
 from searchblend.wire.sealed import Opener, SealingContext, _pad, _records, _unpad
 from searchblend.wire.signing import verify_manifest
-from searchblend.wire.tokens import TOKEN_TYPE, TokenVerifier, challenge_digest
+from searchblend.wire.tokens import (
+    TOKEN_TYPE,
+    TokenKey,
+    TokenVerifier,
+    challenge_digest,
+    directory_document,
+    read_request,
+    terms_of_directory,
+)
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "v1"
 
@@ -119,16 +126,19 @@ def canonical(data: bytes) -> None:
 
 @cache
 def _verifier() -> TokenVerifier:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key()
-    pem = key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return TokenVerifier(pem, "issuer.example")
+    return TokenVerifier(TokenPart("https://issuer.example", "/", _token_key().text), bytes(16), 1)
+
+
+@cache
+def _token_key() -> TokenKey:
+    return TokenKey(rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key().public_numbers())
 
 
 def token(data: bytes) -> None:
     """An Authorization header; no token is valid here, for nobody holds the key."""
     for text in (data.decode("latin-1"), data.decode("utf-8", "replace")):
         try:
-            _verifier().nonce(text, bytes(16), 1)
+            _verifier().nonce(text)
         except SearchblendError:
             continue
         demand(False, "a token that nobody signed was taken")
@@ -136,7 +146,23 @@ def token(data: bytes) -> None:
 
 def token_key(data: bytes) -> None:
     with documented_errors_only():
-        TokenVerifier(data, "issuer.example")
+        demand(TokenKey.read(data).content == data, "a key does not come back")
+
+
+def token_request(data: bytes) -> None:
+    with documented_errors_only():
+        last_byte, blinded = read_request(data)
+        demand(TOKEN_TYPE + bytes([last_byte]) + blinded == data, "a token request does not come back")
+
+
+def issuer_directory(data: bytes) -> None:
+    with documented_errors_only():
+        try:
+            document = json.loads(data)
+        except (ValueError, RecursionError):
+            return
+        terms = terms_of_directory("https://issuer.example", document, 1)
+        demand(terms.issuer == "https://issuer.example", "a directory names another issuer")
 
 
 def seeds() -> dict[str, list[bytes]]:
@@ -158,10 +184,24 @@ def seeds() -> dict[str, list[bytes]]:
         "head_list": [text for text in lists if len(text) < 20_000],
         "canonical": [records, b'{"a":[1,-2,{"b":null}],"c":"\xc3\xa9\\n"}'],
         "token": [b'PrivateToken token="' + b"A" * 8 + b'=="', b"PrivateToken token=" + header.hex().encode()],
-        "token_key": [b"-----BEGIN PUBLIC KEY-----\nMFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBAKj3\n-----END PUBLIC KEY-----\n"],
+        "token_key": [_token_key().content],
+        "token_request": [TOKEN_TYPE + b"x" + bytes(256)],
+        "issuer_directory": [json.dumps(directory_document([(_token_key(), 0)], "/token-request")).encode()],
     }
 
 
 TARGETS = {
-    job.__name__: job for job in (report, report_batch, sealed, manifest, head_list, canonical, token, token_key)
+    job.__name__: job
+    for job in (
+        report,
+        report_batch,
+        sealed,
+        manifest,
+        head_list,
+        canonical,
+        token,
+        token_key,
+        token_request,
+        issuer_directory,
+    )
 }

@@ -532,7 +532,7 @@ def test_the_policy_refuses_the_same(twin):
         manifest, pick = dict(cases.random.choice(good)), cases.random
         manifest |= {"issued": pick.choice([0, 10, 100]) * day, "expires": pick.choice([5, 31, 32, 120]) * day}
         manifest |= {"sequence": pick.randint(1, 4), "round": pick.randint(1, 4)}
-        manifest["min_device_version"] = pick.choice(["0", "0.1", "0.1.9", "0.2", "1", "x", "0.0.0.0.0"])
+        manifest["min_device_version"] = pick.choice(["0", "0.2", "0.2.9", "0.3", "1", "x", "0.0.0.0.0"])
         before = {**manifest, "sequence": pick.randint(1, 4), "round": pick.randint(1, 4)}
         now, task = pick.choice([1, 9, 30, 99, 119]) * day, pick.choice([manifest["task"], "00" * 16])
         seen = policy.LastManifest(before["sequence"], digest(before), before["round"], 0)
@@ -540,7 +540,7 @@ def test_the_policy_refuses_the_same(twin):
             "now": now,
             "sequence": seen.sequence,
             "round": seen.round,
-            "deviceVersion": "0.1",
+            "deviceVersion": "0.2",
             "task": task,
             "manifest": before,
         }

@@ -75,6 +75,12 @@ export function fromBase64url(text) {
   return content;
 }
 
+/** Without padding. @param {Uint8Array} content */
+export function toBase64url(content) {
+  const standard = btoa(Array.from(content, (byte) => String.fromCharCode(byte)).join(""));
+  return standard.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
 /** The number as big-endian bytes. @param {number} value @param {number} width */
 export function bigEndian(value, width) {
   const content = new Uint8Array(width);

@@ -15,7 +15,8 @@ const MOST_KEYS = 16;
 /** characters of a link or a file */
 const LONGEST = 200_000;
 const HOST = "https://(?:[a-z0-9-]+(?:\\.[a-z0-9-]+)*|\\[[0-9a-f:]+\\])|http://(?:127\\.0\\.0\\.1|localhost|\\[::1\\])";
-const SERVER = new RegExp(`^(?:${HOST})(?::[1-9][0-9]{0,4})?(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`, "u");
+const ORIGIN = `(?:${HOST})(?::[1-9][0-9]{0,4})?`;
+const SERVER = new RegExp(`^${ORIGIN}(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`, "u");
 const OPTIONAL = Object.freeze({ curators: [], consent: "", has_urls: true });
 
 /** @type {Readonly<Record<keyof EnrolmentDocument, [(value: unknown) => boolean, expected: string]>>} */
@@ -73,6 +74,12 @@ function parsed(content) {
 /** Plain HTTP is for a server on the same machine. @param {unknown} value */
 function isServer(value) {
   return isMatch(value, SERVER) && URL.canParse(String(value));
+}
+
+/** Whether it is https://HOST, or http:// on this machine, each with a port or without, and nothing more.
+ * @param {unknown} value */
+export function isOrigin(value) {
+  return isMatch(value, new RegExp(`^${ORIGIN}$`, "u")) && URL.canParse(String(value));
 }
 
 /** @param {unknown} value @param {number} fewest */

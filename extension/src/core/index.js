@@ -14,6 +14,7 @@ import { cellsAsParts, decodeReport, encodeReport, ReportShape } from "./report.
 import { listOdds, reportOdds } from "./report_odds.js";
 import { contributorTag, sealRecords as sealed } from "./sealed.js";
 import { subsetReport } from "./subset_report.js";
+import { challengeDigest, isRequestFor, makeTokenRequest, readTokenKey, tokenOf as openToken } from "./tokens.js";
 
 /** @typedef {import("./head_list.js").HeadListMessage} HeadListMessage */
 /** @typedef {import("./records.js").DeviceRecord} DeviceRecord */
@@ -23,6 +24,9 @@ import { subsetReport } from "./subset_report.js";
 /** @typedef {import("./manifest.js").OfferedPack} OfferedPack */
 /** @typedef {import("./admission.js").Admission} Admission */
 /** @typedef {import("./signing.js").PinnedKeys} PinnedKeys */
+/** @typedef {import("./manifest.js").TokenTerms} TokenTerms */
+/** @typedef {import("./tokens.js").TokenAccount} TokenAccount */
+/** @typedef {import("./tokens.js").TokenRequest} TokenRequest */
 /** @typedef {import("./search.js").SearchIndex} SearchIndex */
 /** @typedef {import("./search.js").Answer} Answer */
 /** @typedef {import("./consent.js").OddsFigures} OddsFigures */
@@ -37,9 +41,10 @@ export { admit, whyNotKept } from "./admission.js";
 export { isRoundKeySigned, keyId, pinnedKeys, verifyManifest } from "./signing.js";
 export { readHeadList } from "./head_list.js";
 export { checkContribution, checkHeadList, checkManifest, checkRequest, withinBudget } from "./policy.js";
-export { POLICY, REASONS } from "./policy.js";
+export { DEVICE_VERSION, POLICY, REASONS } from "./policy.js";
 export { fitsSealed } from "./sealed.js";
 export { openPack } from "./search.js";
+export { readAccount, tokenHeader } from "./tokens.js";
 export { verifySignedPack } from "./signed_pack.js";
 export { visible } from "./visible.js";
 export { errors };
@@ -90,6 +95,25 @@ export function oddsOfList(asked, nQueries) {
 export async function sealRecords(records, { task, round, consent, credential }, publicKey) {
   const context = { task: fromHex(task), round, consent: fromHex(consent) };
   return sealed(records, context, await contributorTag(context, credential), fromHex(publicKey));
+}
+
+/** Ask for a token that pays for a report of this round: what to send to the issuer, and what to keep until it answers.
+ * Make it once and keep it. @param {TokenTerms} terms of the manifest @param {string} task @param {number} round */
+export async function requestToken(terms, task, round) {
+  const digest = await challengeDigest(terms.issuer, task, round);
+  return makeTokenRequest(await readTokenKey(terms.key), digest, systemRandomness);
+}
+
+/** Whether what was asked for is for these terms and this round.
+ * @param {TokenRequest} request @param {TokenTerms} terms @param {string} task @param {number} round */
+export async function isTokenFor(request, terms, task, round) {
+  return isRequestFor(request, await readTokenKey(terms.key), await challengeDigest(terms.issuer, task, round));
+}
+
+/** The token in the issuer's answer, or `MessageError` if that is no signature of the key that the manifest names.
+ * @param {TokenRequest} request @param {Uint8Array} response @param {TokenTerms} terms */
+export async function tokenOf(request, response, terms) {
+  return openToken(request, response, await readTokenKey(terms.key));
 }
 
 /** What a manifest names when it asks for consent to this text. @param {string} text */

@@ -3,11 +3,12 @@
 
 import { concat, textOf, utf8 } from "./bytes.js";
 import { isObject, parseCanonical } from "./canonical.js";
+import { isOrigin } from "./enrolment.js";
 import { MessageError } from "./errors.js";
 
 export const FORMAT = "searchblend-manifest";
 export const MANIFEST_VERSION = 1;
-export const MANIFEST_MINOR = 1;
+export const MANIFEST_MINOR = 2;
 export const ALGORITHM = "ES256";
 export const LARGEST = 64 * 1024;
 export const PHASES = Object.freeze(["idle", "opt-in", "client"]);
@@ -18,7 +19,9 @@ const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
 /** @typedef {{public_key: string, consent: string, closes: number, settings?: string, curator?: unknown}} OptinRequest
  * minor version 0 has neither settings nor curator */
 /** @typedef {{artifact: string, digest: string, mechanism: string, report_bytes: number, opens: number,
- * closes: number}} ClientRequest */
+ * closes: number, tokens?: TokenTerms}} ClientRequest */
+/** @typedef {{issuer: string, request: string, key: string}} TokenTerms what pays for a report: the issuer's address,
+ * the path of requests, its public key */
 /** @typedef {{artifact: string, bytes: number, round: number, deltas: Array<{base: string, artifact: string,
  * bytes: number}>}} OfferedPack */
 /**
@@ -87,12 +90,17 @@ const PARTS = Object.freeze({
     report_bytes: "number",
     opens: "number",
     closes: "number",
+    tokens: "object",
   },
   pack: { artifact: "text", bytes: "number", round: "number", deltas: "list" },
 });
 /** The minor version that a part's field came with; earlier manifests do without.
  * @type {Readonly<Record<string, number>>} */
-const SINCE = Object.freeze({ "optin settings": 1, "optin curator": 1 });
+const SINCE = Object.freeze({ "optin settings": 1, "optin curator": 1, "client tokens": 2 });
+/** Fields that a part need not have. */
+const OPTIONAL = Object.freeze(["client tokens"]);
+/** @type {Readonly<Record<string, Kind>>} */
+const TOKENS = Object.freeze({ issuer: "text", request: "text", key: "text" });
 /** @type {Readonly<Record<string, Kind>>} */
 const DELTA = Object.freeze({ base: "text", artifact: "text", bytes: "number" });
 const MOST_DELTAS = 8;
@@ -154,11 +162,26 @@ export function decodePayload(payload) {
   }
   for (const [part, fields] of Object.entries(PARTS)) {
     if (document[part] === null) continue;
-    const asked = Object.entries(fields).filter(([name]) => Number(document.minor) >= (SINCE[`${part} ${name}`] ?? 0));
+    const asked = Object.entries(fields).filter(([name]) => isAsked(part, name, document));
     checkFields(/** @type {any} */ (document[part]), Object.fromEntries(asked), `manifest: ${part}`);
   }
   checkValues(document);
-  return /** @type {Manifest} */ (/** @type {unknown} */ (document));
+  return /** @type {Manifest} */ (/** @type {unknown} */ (withoutLaterFields(document)));
+}
+
+/** @param {string} part @param {string} name @param {Record<string, any>} document */
+function isAsked(part, name, document) {
+  const isKnown = Number(document.minor) >= (SINCE[`${part} ${name}`] ?? 0);
+  const given = isObject(document[part]) ? document[part] : {};
+  return isKnown && (!OPTIONAL.includes(`${part} ${name}`) || Object.hasOwn(given, name));
+}
+
+/** An earlier minor version does not say what is under the name of a later field.
+ * @param {Record<string, any>} document */
+function withoutLaterFields(document) {
+  if (document.client === null || document.minor >= SINCE["client tokens"]) return document;
+  const { tokens: _, ...client } = document.client;
+  return { ...document, client };
 }
 
 /** @param {Uint8Array} message */
@@ -217,6 +240,7 @@ function checkValues(document) {
     }
   }
   if (document.optin !== null && document.minor >= SINCE["optin curator"]) checkCurator(document.optin);
+  if (document.client !== null && isAsked("client", "tokens", document)) checkTokens(document.client.tokens);
   if (document.pack !== null) checkDeltas(document.pack.deltas);
   for (const name of ["epsilon", "delta"]) {
     if (!/^[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/.test(document[name])) {
@@ -229,6 +253,21 @@ function checkValues(document) {
 function checkCurator({ settings, curator }) {
   if (!/^[0-9a-f]{64}$/.test(settings)) throw new MessageError("manifest: settings: expected 64 hexadecimal digits");
   decodeSignature(curator, "manifest: optin: curator");
+}
+
+/** Where tokens are to be had, and how they are signed; the key itself is read when one is asked for.
+ * @param {any} tokens */
+function checkTokens(tokens) {
+  checkFields(tokens, TOKENS, "manifest: client: tokens");
+  if (!isOrigin(tokens.issuer)) {
+    throw new MessageError("manifest: client: tokens: issuer: expected https://HOST, or http:// on this machine");
+  }
+  if (!/^\/[A-Za-z0-9._~/-]{0,200}$/.test(tokens.request)) {
+    throw new MessageError("manifest: client: tokens: request: expected a path");
+  }
+  if (!/^[A-Za-z0-9_-]{456}$/.test(tokens.key)) {
+    throw new MessageError("manifest: client: tokens: key: expected 342 bytes in base64url");
+  }
 }
 
 /** How a device may come from an earlier pack to this one. @param {any[]} deltas */

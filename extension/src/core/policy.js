@@ -55,6 +55,9 @@ export const POLICY = Object.freeze({
   longestWaitSeconds: 3600,
 });
 
+/** The version that a task may ask for: from 0.2 on reports are paid for. */
+export const DEVICE_VERSION = "0.2";
+
 /** Why a device refuses, for people. @type {Readonly<Record<string, string>>} */
 export const REASONS = Object.freeze({
   "wrong-curator": "the key of the round is not signed by the curator whose key was pinned",

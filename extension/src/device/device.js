@@ -10,9 +10,11 @@ import {
   checkEnrolment,
   checkManifest,
   checkRequest,
+  DEVICE_VERSION,
   errors,
   isRoundKeySigned,
   pinnedKeys,
+  readAccount,
   REASONS,
   verifyManifest,
 } from "../core/index.js";
@@ -51,13 +53,11 @@ export class Device {
 
   /** `clock` gives seconds since 1970; `lock(name, work)` runs one work at a time; `onPoint` is for tests of
    * crashes.
-   * @param {{storage: Storage, fetch: Fetch, clock: () => number, lock: Lock, version: string,
-   * onPoint?: OnPoint}} parts */
-  constructor({ storage, fetch, clock, lock, version, onPoint = () => undefined }) {
+   * @param {{storage: Storage, fetch: Fetch, clock: () => number, lock: Lock, onPoint?: OnPoint}} parts */
+  constructor({ storage, fetch, clock, lock, onPoint = () => undefined }) {
     this.storage = storage;
     this.transport = new Transport(fetch);
     this.lock = lock;
-    this.version = version;
     this.#clock = clock;
     this.#onPoint = onPoint;
   }
@@ -94,7 +94,10 @@ export class Device {
       const agreedAt = givesData(mode) ? now : null;
       await transaction.put("settings", "settings", { ...settings, mode, agreedAt, agreed, paused: false });
       await cancelUncovered(transaction, mode);
-      if (!givesData(mode)) await forgetSearches(transaction);
+      if (!givesData(mode)) {
+        await forgetSearches(transaction);
+        await forgetTokens(transaction);
+      }
     });
   }
 
@@ -133,12 +136,17 @@ export class Device {
 
   // ---- tasks ----
 
-  /** Join the list of a document that its people gave out; `code` is an opt-in user's own.
-   * @param {Partial<EnrolmentDocument>} given @param {string} [code] */
-  async enrol(given, code = "") {
+  /** Join the list of a document that its people gave out; `code` is an opt-in user's own, `account` the link to where
+   * the tokens come from that pay for reports.
+   * @param {Partial<EnrolmentDocument>} given @param {string} [code] @param {string} [account] */
+  async enrol(given, code = "", account = "") {
     const { has_urls: hasUrls, ...document } = checkEnrolment(given);
     /** @type {Enrolment} */
     const enrolment = { ...document, hasUrls, code: codeOf(code), enrolledAt: this.now() };
+    if (account.trim() !== "") {
+      readAccount(account);
+      enrolment.account = account.trim();
+    }
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", enrolment.task);
       // What was seen of a task outlives a second enrolment: an older manifest stays refused, a stopped task stopped.
@@ -281,7 +289,7 @@ export class Device {
       now,
       sequence: task.sequence,
       round: task.round,
-      deviceVersion: this.version,
+      deviceVersion: DEVICE_VERSION,
       task: task.task,
       manifest: task.manifest,
     });
@@ -294,8 +302,11 @@ export class Device {
       const { sequence, round, issued } = manifest;
       // A task is stopped for good: no later manifest revives it.
       const killed = known.killed === true || manifest.killed;
+      // A token of a round that is over pays for nothing any more.
+      const { token, ...rest } = known;
       await transaction.put("tasks", task.task, {
-        ...known,
+        ...rest,
+        ...(token?.round === round ? { token } : {}),
         sequence,
         round,
         issued: Math.max(issued, known.issued),
@@ -362,10 +373,16 @@ export class Device {
     const ledger = (await this.storage.read((transaction) => transaction.all("ledger"))).map(
       ([[task, round], entry]) => ({ task, round, ...entry }),
     );
-    const lists = tasks.map((task) => ({ ...task, code: Boolean(task.code) }));
+    const lists = tasks.map(({ account: link, token, ...task }) => ({
+      ...task,
+      code: Boolean(task.code),
+      account: link ? readAccount(link).issuer : null,
+      token: Boolean(token),
+    }));
     const plain = reports.map((stored) => {
-      const { bytes: content, credential: _, ...report } = { credential: null, ...stored };
-      return { ...report, bytes: content ? bytes.toHex(content) : null };
+      const { bytes: content, credential: _, token, ...report } = { credential: null, token: null, ...stored };
+      const paid = token ? { token: bytes.toHex(token) } : {};
+      return { ...report, ...paid, bytes: content ? bytes.toHex(content) : null };
     });
     return {
       format: "searchblend-device-export",
@@ -395,6 +412,7 @@ export class Device {
   async erase() {
     await this.storage.writeDurably(async (transaction) => {
       for (const store of /** @type {const} */ (["records", "reports", "packs"])) await transaction.clear(store);
+      await forgetTokens(transaction);
       const { mode, agreedAt, agreed, paused } = await settingsIn(transaction);
       await transaction.put("settings", "settings", { ...DEFAULTS, mode, agreedAt, agreed, paused });
     });
@@ -414,6 +432,13 @@ function leftKey(task) {
 /** @param {Transaction} transaction @returns {Promise<Settings>} */
 async function settingsIn(transaction) {
   return { ...DEFAULTS, ...(await transaction.get("settings", "settings")) };
+}
+
+/** Tokens that have paid for nothing yet. @param {Transaction} transaction */
+async function forgetTokens(transaction) {
+  for (const [key, { token, ...task }] of await transaction.all("tasks")) {
+    if (token) await transaction.put("tasks", key, task);
+  }
 }
 
 /** A short code that says what went wrong and nothing about the user. @param {unknown} error */

@@ -104,7 +104,8 @@ export async function cancelTask(transaction, task) {
 
 /** @param {Transaction} transaction @param {Key<"reports">} key @param {Report} report */
 export async function cancel(transaction, key, report) {
-  await transaction.put("reports", key, { ...report, bytes: null, truth: null, status: "cancelled" });
+  const unpaid = report.kind === "report" ? { token: undefined } : {};
+  await transaction.put("reports", key, { ...report, ...unpaid, bytes: null, truth: null, status: "cancelled" });
 }
 
 /** Whether a sealed record may be at the service, so that it can be taken back: also one whose answer was lost.

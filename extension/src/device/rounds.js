@@ -1,6 +1,8 @@
 /**
  * What a device says in a round, made at most once.
  *
+ * Where a round asks for it, a token is fetched first, and spent in the transaction of the report that it pays for.
+ *
  * Under a lock, in this order: look whether the round was paid for, draw and randomize, then write the debit and the
  * exact bytes in one transaction that looks again. Only bytes that were written are ever sent. A device that stops
  * before the transaction has said nothing; one that stops after it finds the bytes and sends the same.
@@ -11,22 +13,27 @@ import {
   checkContribution,
   checkHeadList,
   consentDigest,
+  errors,
   explainReport,
   fitsSealed,
+  isTokenFor,
   makeReport,
   oddsOfReport,
   pinnedKeys,
   POLICY,
   randomBelow,
+  readAccount,
   readHeadList,
+  requestToken,
   sealRecords,
   taskConsent,
+  tokenOf,
 } from "../core/index.js";
 import { affords } from "./ledger.js";
 
-/** @import { ClientManifest, DeviceRecord, Manifest, OptinManifest } from "../core/index.js" */
+/** @import { ClientManifest, DeviceRecord, Manifest, OptinManifest, TokenTerms } from "../core/index.js" */
 /** @import { Device } from "./device.js" */
-/** @import { Group, Key, Report, ReportContent, Task, Transaction } from "./types.d.ts" */
+/** @import { Group, Key, KeptToken, Report, ReportContent, Task, Transaction } from "./types.d.ts" */
 /** @typedef {ReportContent & {window: number}} Prepared what to send, and the seconds until the round closes */
 
 /** Why a round gets no report of this device, as a code; not an error. */
@@ -47,6 +54,7 @@ const WINDOW_SHARE = 0.8;
 export async function prepareReport(device, task, manifest) {
   if (signedNow(device, task, manifest) < manifest.client.opens) throw new NoReport("not-open-yet");
   if (signedNow(device, task, manifest) >= manifest.client.closes) throw new NoReport("window-closed");
+  if (manifest.client.tokens) await fetchToken(device, task, manifest, manifest.client.tokens);
   await mayTakePart(device, task, manifest, "local");
   const message = await readHeadList(
     await device.transport.artifact(task, manifest.client.artifact, "headList"),
@@ -62,6 +70,66 @@ export async function prepareReport(device, task, manifest) {
     const truth = chosen.length === 1 ? chosen[0] : null;
     return { kind: "report", bytes: report, said: explained.parts, odds: oddsOfReport(message), truth, window };
   });
+}
+
+/** Have a token for this round, whether there is a search to report or not: the issuer must not learn who has one.
+ * What was asked for and not answered is asked again with the same bytes, which cost no second token.
+ * @param {Device} device @param {Task} task @param {ClientManifest} manifest @param {TokenTerms} terms */
+async function fetchToken(device, task, manifest, terms) {
+  const account = task.account ? readAccount(task.account) : null;
+  if (account === null) throw new NoReport("no-account");
+  // Its secret goes to no one whom the manifest alone names.
+  if (account.issuer !== terms.issuer) throw new NoReport("wrong-issuer");
+  const now = device.now();
+  await device.storage.read((transaction) => refuseUnlessFree(transaction, task, manifest, "local", now));
+  await device.lock("searchblend-token", async () => {
+    const kept = await requestOf(device, task.task, manifest.round, terms);
+    if (kept.token !== null) return;
+    await device.point("token-asked");
+    const response = await device.transport.issued(terms, account, kept.request);
+    if (response === null) throw new NoReport("no-token");
+    const token = await openToken(kept, response, terms);
+    await device.storage.writeDurably(async (transaction) => {
+      const known = await transaction.get("tasks", task.task);
+      const isAsked = known?.token !== undefined && bytes.equalBytes(known.token.signed, kept.signed);
+      if (isAsked) await transaction.put("tasks", task.task, { ...known, token: { ...kept, token } });
+    });
+    await device.point("token-kept");
+  });
+}
+
+/** What is asked of the issuer, kept before it is asked. @param {Device} device @param {string} task
+ * @param {number} round @param {TokenTerms} terms @returns {Promise<KeptToken>} */
+async function requestOf(device, task, round, terms) {
+  const before = (await device.storage.read((transaction) => transaction.get("tasks", task)))?.token;
+  if (before?.round === round && (await isTokenFor(before, terms, task, round))) return before;
+  const made = { ...(await requestToken(terms, task, round)), round, token: null };
+  await device.storage.writeDurably(async (transaction) => {
+    const known = await transaction.get("tasks", task);
+    if (!known) throw new NoReport("left");
+    await transaction.put("tasks", task, { ...known, token: made });
+  });
+  return made;
+}
+
+/** @param {KeptToken} kept @param {Uint8Array} response @param {TokenTerms} terms */
+async function openToken(kept, response, terms) {
+  try {
+    return await tokenOf(kept, response, terms);
+  } catch (error) {
+    if (error instanceof errors.MessageError) throw new NoReport("no-token");
+    throw error;
+  }
+}
+
+/** Take the round's token out of its store. @param {Transaction} transaction @param {string} task
+ * @param {number} round @returns {Promise<{token: Uint8Array}>} */
+async function spendToken(transaction, task, round) {
+  const known = await transaction.get("tasks", task);
+  if (!known?.token?.token || known.token.round !== round) throw new NoReport("no-token");
+  const { token: spent, ...rest } = known;
+  await transaction.put("tasks", task, rest);
+  return { token: /** @type {Uint8Array} */ (spent.token) };
 }
 
 /** The sealed records of an opt-in user, ready to send, or `NoReport`.
@@ -142,7 +210,8 @@ async function debit(device, task, manifest, group, { window, ...content }) {
     const at = await debitTime(transaction, now);
     await transaction.put("ledger", key, { ...cost, ...growth, at, kind: content.kind });
     device.pointInTransaction("half-written");
-    await transaction.put("reports", key, report);
+    const paid = manifest.client?.tokens ? await spendToken(transaction, task.task, manifest.round) : {};
+    await transaction.put("reports", key, { ...report, ...paid });
     device.pointInTransaction("written");
   });
   await device.point("debited");

@@ -5,8 +5,9 @@
  * is not a manifest.
  */
 
-import { POLICY } from "../core/index.js";
+import { POLICY, tokenHeader } from "../core/index.js";
 
+/** @import { TokenAccount, TokenTerms } from "../core/index.js" */
 /** @import { Enrolment, Fetch, Report, SealedReport } from "./types.d.ts" */
 
 const LARGEST = Object.freeze({
@@ -21,7 +22,10 @@ const AGAIN = Object.freeze([429, 503]);
 const TYPES = Object.freeze({
   report: "application/vnd.searchblend.report",
   sealed: "application/vnd.searchblend.sealed",
+  token: "application/private-token-request",
 });
+/** What an issuer says when it gives no token for good, or for this week. */
+const NO_TOKEN = Object.freeze(["bad-credential", "unknown-token-key", "token-limit"]);
 
 /** The service could not be reached, or answered nothing that this protocol knows. */
 export class Unreachable extends Error {
@@ -64,6 +68,7 @@ export class Transport {
     /** @type {Record<string, string>} */
     const headers = { "Content-Type": type };
     if (report.kind === "sealed") headers.Authorization = `Bearer ${report.credential}`;
+    else if (report.token) headers.Authorization = tokenHeader(report.token);
     const url = `${task.server}/v1/tasks/${task.task}/rounds/${report.round}/${path}`;
     const answer = await this.#request(url, {
       method: "POST",
@@ -77,6 +82,20 @@ export class Transport {
       throw new Unreachable(problem ?? statusOf(answer), retryAfter(answer));
     }
     return problem;
+  }
+
+  /** The issuer's answer to a request for a token, or null if it gives none. It learns whose device asks, and nothing
+   * of what for. @param {TokenTerms} terms @param {TokenAccount} account @param {Uint8Array} request */
+  async issued(terms, account, request) {
+    const answer = await this.#request(`${terms.issuer}${terms.request}`, {
+      method: "POST",
+      headers: { "Content-Type": TYPES.token, Authorization: `Bearer ${account.credential}` },
+      body: /** @type {BufferSource} */ (request),
+    });
+    if (answer.status === 200) return readAtMost(answer, LARGEST.problem);
+    const problem = await problemOf(answer);
+    if (problem !== null && NO_TOKEN.includes(problem)) return null;
+    throw new Unreachable(problem ?? statusOf(answer), retryAfter(answer));
   }
 
   /** Take a sealed record back: true if the service said that it is gone.

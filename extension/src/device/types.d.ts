@@ -1,6 +1,6 @@
 /** What a device stores, by store of its database, and what is given to it. Times are seconds since 1970. */
 
-import type { DeviceRecord, ExplainedPart, Manifest, OddsFigures } from "../core/index.js";
+import type { DeviceRecord, ExplainedPart, Manifest, OddsFigures, TokenRequest } from "../core/index.js";
 
 /** the groups of users that take part */
 export type Group = "local" | "opt-in";
@@ -45,14 +45,23 @@ export interface Enrolment {
   /** what opt-in users agree to; the sentence about the number may be left out */
   consent: string;
   code: string;
+  /** the link to an account at the issuer of tokens; absent or empty: none */
+  account?: string;
   hasUrls: boolean;
   enrolledAt: number;
+}
+
+/** What pays for a report, from its request until the report that it pays for has it. */
+export interface KeptToken extends TokenRequest {
+  round: number;
+  token: Uint8Array | null;
 }
 
 export interface Task extends Enrolment, TaskMemory {
   /** the newest one that was believed */
   manifest: Manifest | null;
   status: TaskStatus | null;
+  token?: KeptToken;
 }
 
 export interface TaskStatus {
@@ -96,6 +105,8 @@ interface RandomizedContent {
   /** what it gives away: numbers, or in reports of earlier versions an English sentence or nothing */
   odds?: OddsFigures | string;
   truth: DeviceRecord | null;
+  /** what it is paid with, where the task asks for that */
+  token?: Uint8Array;
 }
 
 interface SealedContent {

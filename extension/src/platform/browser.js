@@ -6,7 +6,6 @@ const api = globalThis.browser ?? globalThis.chrome;
 
 export const isFirefox =
   globalThis.browser !== undefined && typeof globalThis.browser.runtime?.getBrowserInfo === "function";
-export const version = api.runtime.getManifest().version;
 
 // ---- messages between pages, content scripts and the background ----
 

@@ -2,7 +2,6 @@
 
 import { Device } from "../device/device.js";
 import { IndexedStorage } from "../device/storage.js";
-import { version } from "./browser.js";
 
 /** @type {Promise<Device> | null} */
 let device = null;
@@ -19,6 +18,5 @@ async function makeDevice() {
     fetch: (url, options) => fetch(url, options),
     clock: () => Date.now() / 1000,
     lock: async (name, work) => navigator.locks.request(name, work),
-    version,
   });
 }

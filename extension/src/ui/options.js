@@ -1,7 +1,7 @@
 /** The settings: what the user wants, lists, budget, and every report as it was sent. */
 
 import "../content/engines.js";
-import { bytes, errors, keyId, readEnrolment } from "../core/index.js";
+import { bytes, errors, keyId, readAccount, readEnrolment } from "../core/index.js";
 import { givesData } from "../device/observations.js";
 import { StorageFull } from "../device/storage.js";
 import { ask, dropAccess, hasAccess, ownPage, requestAccess } from "../platform/browser.js";
@@ -113,19 +113,22 @@ async function offer(document) {
 
 async function join() {
   if (offered === null) return;
-  if (!(await mayAsk(offered.server))) return showMessage(message("not_allowed"), "bad");
-  await device.enrol(offered, String(new FormData(offerForm).get("code") ?? ""));
+  const fields = new FormData(offerForm);
+  const [code, account] = [String(fields.get("code") ?? ""), String(fields.get("account") ?? "")];
+  const hosts = [offered.server, ...(account.trim() === "" ? [] : [readAccount(account).issuer])];
+  if (!(await mayAsk(hosts))) return showMessage(message("not_allowed"), "bad");
+  await device.enrol(offered, code, account);
   const isOn = overview.settings.mode !== "off";
   await offer(null);
   if (isOn) await ask({ type: "check" });
   showMessage(message(isOn ? "joined" : "joined_off"), "good");
 }
 
-/** Where lists are fetched already, the new service's host has to be allowed; the browser asks only within the click
- * itself. @param {string} server */
-async function mayAsk(server) {
+/** Where lists are fetched already, the new service's host has to be allowed, and the issuer's; the browser asks only
+ * within the click itself. @param {string[]} servers */
+async function mayAsk(servers) {
   const { mode } = overview.settings;
-  return mode === "off" || requestAccess([hostOf(server)], { forData: givesData(mode) });
+  return mode === "off" || requestAccess(servers.map(hostOf), { forData: givesData(mode) });
 }
 
 /** A package that was made for one list joins it without a link; what to give is still the user's choice, and so is
@@ -142,7 +145,7 @@ async function offerPackedEnrolment() {
 
 async function rejoin() {
   if (packed === null) return;
-  if (!(await mayAsk(packed.server))) return showMessage(message("not_allowed"), "bad");
+  if (!(await mayAsk([packed.server]))) return showMessage(message("not_allowed"), "bad");
   await device.enrolPacked(packed, { again: true });
   showMessage(message("rejoined"), "good");
 }
@@ -161,7 +164,7 @@ async function saveChoice() {
   const forData = givesData(mode);
   const chosen = forData ? engines.filter(({ id }) => expected(byId(`engine-${id}`), HTMLInputElement).checked) : [];
   if (forData && chosen.length === 0) return showMessage(message("choose_engine"), "bad");
-  const services = mode === "off" ? [] : overview.tasks.map(({ server }) => hostOf(server));
+  const services = mode === "off" ? [] : overview.tasks.flatMap(serversOf).map(hostOf);
   const origins = [...new Set([...chosen.flatMap((engine) => engine.origins), ...services])];
   if (origins.length > 0 && !(await requestAccess(origins, { forData }))) {
     return showMessage(message("not_allowed"), "bad");
@@ -297,6 +300,12 @@ async function offeredEngines() {
     globalThis.searchblendEngines.map(async (engine) => ({ ...engine, isAllowed: await hasAccess(engine.origins) })),
   );
   return all.filter((engine) => engine.id !== "test-engine" || engine.isAllowed);
+}
+
+/** Whom a task makes this device ask: its service, and the issuer of its tokens.
+ * @param {{server: string, account?: string}} task */
+function serversOf({ server, account }) {
+  return account ? [server, readAccount(account).issuer] : [server];
 }
 
 /** The pattern of a server's host; ports are not part of it. @param {string} server */

@@ -35,6 +35,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "round": "drive one round of a task",
         "aggregate": "a round's counters from files of reports",
         "keys": "signing keys and admin tokens",
+        "issuer": "tokens that pay for reports, one each",
         "doctor": "check a service's database, chains and keys",
         "database": "the tables of a service's database",
         "backup": "copy a service's database, and put it back",
@@ -135,6 +136,10 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import keys
 
             return keys
+        case "issuer":
+            from searchblend.cli.commands import issuer
+
+            return issuer
         case "doctor":
             from searchblend.cli.commands import doctor
 

@@ -33,6 +33,7 @@ from searchblend.device.view import DeviceExport, DeviceStatus, SentTurn, device
 from searchblend.search.pack import Pack
 from searchblend.wire.enrolment import EnrolmentDocument
 from searchblend.wire.signing import read_public_point
+from searchblend.wire.tokens import TokenAccount
 
 _LONGEST_LINE: Final = 16 << 10
 _TASK_DIGITS: Final = 32
@@ -126,6 +127,14 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             curators=document.curators,
             consent=document.consent,
         )
+
+    def set_account(self, link: str) -> TokenAccount:
+        """Where this device gets the tokens that pay for its reports, from now on (``TokenAccount.of_link``)."""
+        account = TokenAccount.of_link(link)
+        with self._state.transaction():
+            self._enrolment()
+            self._state.set_fact("account", vars(account))
+        return account
 
     @property
     def own_consent(self) -> str:
@@ -284,7 +293,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
     def _forget_task(self, enrolment: Enrolment) -> None:
         with self._state.transaction():
             if self._is_enrolled(enrolment):
-                for name in ("enrolment", "mode", "paused", "last"):
+                for name in ("enrolment", "account", "mode", "paused", "last"):
                     self._state.forget_fact(name)
         self._close_transport()
         if (packs := self._packs(enrolment.task)) is not None:

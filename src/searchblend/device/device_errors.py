@@ -38,6 +38,9 @@ REASONS: Final = {
     "wrong-consent": "the round asks for consent to another text than the one that was agreed to",
     "more-than-agreed": "the round takes more searches than was agreed to",
     "no-credential": "an opt-in contribution needs an enrolment code",
+    "no-account": "reports of this task are paid with tokens, and this device has no account at their issuer",
+    "wrong-issuer": "the task names another issuer of tokens than the one where this device has its account",
+    "no-token": "the issuer gave no token",
 }
 
 

@@ -27,7 +27,7 @@ from searchblend.wire.manifest import FEWEST_QUERIES, LARGEST_EPSILON, MOST_RECO
 from searchblend.wire.optin_result import DrawnBy, OptinResult
 from searchblend.wire.report import ReportShape
 
-DEVICE_VERSION: Final = (0, 1)
+DEVICE_VERSION: Final = (0, 2)
 DAY: Final = 86_400
 IsDrawn = Callable[[OptinResult, HeadList, DrawnBy], bool]
 

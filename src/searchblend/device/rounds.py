@@ -1,7 +1,8 @@
 """A device's part in a round: one turn, made once and kept before it is sent.
 
     manifest  fetched, its signature checked against the pinned keys, then its age and its limits
-    turn      in one transaction: records chosen, ledger debited, report randomized, exact bytes kept
+    token     where the task asks for one: fetched from its issuer and kept, before anything is drawn
+    turn      in one transaction: records chosen, token spent, ledger debited, report randomized, exact bytes kept
     send      the kept bytes, after a random delay; again, and the same, while no answer came
 
 A crash before the commit leaves nothing, and nothing has left the device. A crash after it leaves bytes that are sent
@@ -11,6 +12,7 @@ groups of one round.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -30,10 +32,19 @@ from searchblend.device.policy import Policy, check_budget, check_head_list, che
 from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.head_list import HeadListMessage
-from searchblend.wire.manifest import Manifest
+from searchblend.wire.manifest import Manifest, TokenPart
 from searchblend.wire.report import REPORT_MEDIA_TYPE, ReportShape
 from searchblend.wire.sealed import SEALED_MEDIA_TYPE
 from searchblend.wire.signing import is_drawn_by_curator, is_round_key_signed, verify_manifest
+from searchblend.wire.tokens import (
+    REQUEST_MEDIA_TYPE,
+    TokenAccount,
+    TokenKey,
+    TokenRequest,
+    challenge_digest,
+    issuer_name,
+    token_header,
+)
 
 OnPoint = Callable[[str], None]
 _PROBLEM: Final = re.compile(r"urn:searchblend:problem:([a-z-]{1,40})")
@@ -99,6 +110,7 @@ class Participant:
         number = manifest.round
         with self._state.transaction():
             self._state.drop_waiting(TurnState.TOO_LATE, unless_round=(self._enrolment.task, number))
+            self._state.forget_tokens(unless_round=(self._enrolment.task, number))
         turn = self._state.turn(self._enrolment.task, number)
         if turn is None:
             outcome = self._make(manifest, immediately=immediately)
@@ -128,6 +140,9 @@ class Participant:
         if not opens <= self.now() < closes:
             raise DeviceRefused("window-closed")
         prepared = self._head_list(manifest) if group is Group.CLIENT else None
+        terms = manifest.client.tokens if manifest.client else None
+        if terms is not None:  # whether there is a search to report or not: the issuer must not learn who has one
+            self._fetch_token(number, terms)
         with self._state.transaction():
             self._on_point("turn: begun")
             if self._state.turn(self._enrolment.task, number) is not None:
@@ -138,6 +153,9 @@ class Participant:
             records = self._records(manifest, prepared)
             if not records:
                 return Outcome("no-record", "there is no search to report; nothing was sent", round=number)
+            token = self._state.spend_token(self._enrolment.task, number) if terms is not None else None
+            if terms is not None and token is None:
+                return Outcome("changed", "the token was erased meanwhile; nothing was made", round=number)
             self._debit(manifest, group)
             self._on_point("turn: debited")
             message = self._message(records, manifest, prepared)
@@ -151,6 +169,7 @@ class Participant:
                 made_at=now,
                 send_after=now if immediately else now + self._delay(closes - now),
                 closes=closes,
+                token=token,
             )
             self._on_point("turn: before commit")
         self._on_point("turn: committed")
@@ -173,6 +192,39 @@ class Participant:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
         is_drawn = partial(is_drawn_by_curator, curators=self._enrolment.pinned_curators)
         return check_head_list(answer.body, manifest, self._policy, is_drawn)
+
+    def _fetch_token(self, number: int, terms: TokenPart) -> None:
+        """Have a token for this round, of exactly these terms. What was asked for and not answered is asked again."""
+        account = self._state.account()
+        if account is None:
+            raise DeviceRefused("no-account", terms.issuer)
+        if account.issuer != terms.issuer:  # its secret goes to no one whom the manifest alone names
+            raise DeviceRefused("wrong-issuer")
+        try:
+            key = TokenKey.of_text(terms.key)
+        except MessageError:
+            raise DeviceRefused("bad-request", "token key") from None
+        request, token = self._token_request(number, key, issuer_name(terms.issuer))
+        if token is not None:
+            return
+        self._on_point("token: asked")
+        try:
+            token = request.token(_issued(terms, account, request), key)
+        except MessageError:
+            raise DeviceRefused("no-token", "its answer is not signed with the key that the manifest names") from None
+        with self._state.transaction():
+            self._state.keep_token(self._enrolment.task, number, token)
+        self._on_point("token: kept")
+
+    def _token_request(self, number: int, key: TokenKey, issuer: str) -> tuple[TokenRequest, bytes | None]:
+        task = self._enrolment.task
+        digest = challenge_digest(issuer, bytes.fromhex(task), number)
+        with self._state.transaction():
+            asked = self._state.token_request(task, number)
+            if asked is None or not asked[0].is_for(key, digest):
+                asked = TokenRequest.make(key, digest, randomness=self._randomness), None
+                self._state.ask_for_token(task, number, asked[0])
+        return asked
 
     def _records(self, manifest: Manifest, prepared: tuple[HeadListMessage, ReportShape] | None) -> list[Record]:
         has_urls = prepared[0].head.has_urls if prepared else self._enrolment.has_urls
@@ -249,6 +301,8 @@ class Participant:
         headers = {"Content-Type": REPORT_MEDIA_TYPE if turn.part is Group.CLIENT else SEALED_MEDIA_TYPE}
         if turn.part is Group.OPT_IN and self._enrolment.code:
             headers["Authorization"] = f"Bearer {self._enrolment.code}"
+        if turn.token is not None:
+            headers["Authorization"] = token_header(turn.token)
         path = f"/v1/tasks/{turn.task}/rounds/{turn.round}/{kind}"
         return self._transport.send("POST", path, message, headers=headers, at_most=_LARGEST_ANSWER)
 
@@ -319,6 +373,21 @@ class Participant:
         problem = _problem(answer)
         is_refusal = problem is not None and answer.status not in _AGAIN
         return "not-withdrawn" if is_refusal else UNANSWERED, problem or f"status {answer.status}"
+
+
+def _issued(terms: TokenPart, account: TokenAccount, request: TokenRequest) -> bytes:
+    """The issuer's answer to a request. It learns whose device asks for a token, and nothing of what for."""
+    headers = {"Content-Type": REQUEST_MEDIA_TYPE, "Authorization": f"Bearer {account.credential}"}
+    with contextlib.closing(Transport(terms.issuer)) as issuer:
+        answer = issuer.send("POST", terms.request, request.request, headers=headers, at_most=_LARGEST_ANSWER)
+    if answer.status == 200:
+        return answer.body
+    if answer.status == 429 and _problem(answer) == "token-limit":
+        raise DeviceRefused("no-token", "the account has had its tokens of this week")
+    why = {401: "it does not know the account", 422: "it does not sign with the key that the manifest names"}
+    if answer.status in why:
+        raise DeviceRefused("no-token", why[answer.status])
+    raise NoAnswer("issuer", _problem(answer) or f"status {answer.status}")
 
 
 def _believed(message: bytes, pinned: Mapping[str, bytes], curators: Mapping[str, bytes]) -> Manifest:

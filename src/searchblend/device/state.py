@@ -27,10 +27,15 @@ from searchblend.device.make_report import Message, Pair, ReportedPart
 from searchblend.device.policy import LastManifest
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import DURABLE, IN_MEMORY, SqliteFile
+from searchblend.wire.tokens import SIGNED_BYTES, TokenAccount, TokenRequest
 
 FILE: Final = "device.db"
 APPLICATION_ID: Final = 0x53424456  # "SBDV"
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
+_TOKENS: Final = """CREATE TABLE tokens (
+    task TEXT NOT NULL, round INTEGER NOT NULL, signed BLOB NOT NULL, request BLOB NOT NULL, inverse BLOB NOT NULL,
+    token BLOB, PRIMARY KEY (task, round)) WITHOUT ROWID"""
+"""one for each round, from its request until the turn that it pays for has it"""
 _SCHEMA: Final = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE consents (at INTEGER NOT NULL, mode TEXT NOT NULL, digest TEXT, text TEXT, records INTEGER)",
@@ -41,16 +46,23 @@ _SCHEMA: Final = (
     """CREATE TABLE turns (
         task TEXT NOT NULL, round INTEGER NOT NULL, part TEXT NOT NULL, state TEXT NOT NULL, message BLOB,
         mechanism TEXT NOT NULL, held TEXT, said TEXT, made_at INTEGER NOT NULL, send_after INTEGER NOT NULL,
-        closes INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, answer TEXT, answered_at INTEGER,
+        closes INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, answer TEXT, answered_at INTEGER, token BLOB,
         PRIMARY KEY (task, round), FOREIGN KEY (task, round) REFERENCES debits (task, round))""",
+    _TOKENS,
 )
+_UPGRADES: Final = {
+    1: ("ALTER TABLE consents ADD COLUMN records INTEGER",),
+    2: ("ALTER TABLE turns ADD COLUMN token BLOB", _TOKENS),
+}
+"""version of a file → what makes the next one of it"""
 _PRAGMAS: Final = (*DURABLE, "foreign_keys = ON")
 _TURN: Final = (
-    "task, round, part, state, message, mechanism, held, said, made_at, send_after, closes, tries, answer, answered_at"
+    "task, round, part, state, message, mechanism, held, said, made_at, send_after, closes, tries, answer, "
+    "answered_at, token"
 )
 _ONE_TURN: Final = f"SELECT {_TURN} FROM turns WHERE task = ? AND round = ?"  # noqa: S608  # names of columns
 _ALL_TURNS: Final = f"SELECT {_TURN} FROM turns ORDER BY made_at, round"  # noqa: S608
-_ADD_TURN: Final = f"INSERT INTO turns ({_TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)"  # noqa: S608
+_ADD_TURN: Final = f"INSERT INTO turns ({_TURN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL, ?)"  # noqa: S608
 
 
 class Group(StrEnum):
@@ -154,6 +166,8 @@ class Turn:
     tries: int
     answer: str | None
     answered_at: int | None
+    token: bytes | None
+    """what the report is paid with, where the task asks for that"""
 
     def __repr__(self) -> str:
         return f"Turn(round {self.round}, {self.part}, {self.state})"
@@ -181,12 +195,14 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
         self.close()
 
     def _upgrade(self) -> None:
-        """A file of version 1 kept no number with a consent."""
-        if self.is_claimed(APPLICATION_ID, version=1):
-            with self.transaction():
-                if self.is_claimed(APPLICATION_ID, version=1):  # another process may have been faster
-                    self.execute("ALTER TABLE consents ADD COLUMN records INTEGER")
-                    self.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        """A file of version 1 kept no number with a consent, one of version 2 no tokens."""
+        for version, statements in _UPGRADES.items():
+            if self.is_claimed(APPLICATION_ID, version=version):
+                with self.transaction():
+                    if self.is_claimed(APPLICATION_ID, version=version):  # another process may have been faster
+                        for statement in statements:
+                            self.execute(statement)
+                        self.execute(f"PRAGMA user_version = {version + 1}")
 
     # Facts: single values
 
@@ -203,6 +219,11 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
     def enrolment(self) -> Enrolment | None:
         fields = self.fact("enrolment")
         return Enrolment(**fields) if fields else None
+
+    def account(self) -> TokenAccount | None:
+        """At the issuer whose tokens pay for this device's reports."""
+        fields = self.fact("account")
+        return TokenAccount(**fields) if fields else None
 
     def last_manifest(self, task: str) -> LastManifest:
         return LastManifest(**(self.fact(f"seen {task}") or {}))
@@ -246,9 +267,10 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
         """All searches, and what was true in reports that never left: without consent only what was sent is kept."""
         self.execute("DELETE FROM searches")
         self.execute(
-            "UPDATE turns SET held = NULL, said = NULL, message = NULL WHERE state = ? AND tries = 0",
+            "UPDATE turns SET held = NULL, said = NULL, message = NULL, token = NULL WHERE state = ? AND tries = 0",
             (TurnState.DROPPED,),
         )
+        self.execute("DELETE FROM tokens")
 
     def n_searches(self) -> int:
         return int(self.execute("SELECT count(*) FROM searches")[0][0])
@@ -282,7 +304,16 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
     # Turns
 
     def add_turn(
-        self, task: str, number: int, part: Group, message: Message, *, made_at: int, send_after: int, closes: int
+        self,
+        task: str,
+        number: int,
+        part: Group,
+        message: Message,
+        *,
+        made_at: int,
+        send_after: int,
+        closes: int,
+        token: bytes | None = None,
     ) -> None:
         held, said = (json.dumps(encode(value), ensure_ascii=False) for value in (message.held, message.said))
         values = (
@@ -297,6 +328,7 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
             made_at,
             send_after,
             closes,
+            token,
         )
         self.execute(_ADD_TURN, values)
 
@@ -306,6 +338,40 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
 
     def turns(self, state: TurnState | None = None) -> list[Turn]:
         return [turn for turn in map(_turn, self.execute(_ALL_TURNS)) if state in (None, turn.state)]
+
+    # Tokens
+
+    def ask_for_token(self, task: str, number: int, request: TokenRequest) -> None:
+        """Keep what is asked for before it is: the same bytes again cost no second token. One for each round."""
+        self.execute(
+            "INSERT INTO tokens (task, round, signed, request, inverse) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (task, round) DO UPDATE SET signed = excluded.signed, request = excluded.request,"
+            " inverse = excluded.inverse, token = NULL",
+            (task, number, request.signed, request.request, request.inverse),
+        )
+
+    def token_request(self, task: str, number: int) -> tuple[TokenRequest, bytes | None] | None:
+        """What was asked for in a round, and the token if it has come."""
+        rows = self.execute(
+            "SELECT signed, request, inverse, token FROM tokens WHERE task = ? AND round = ?", (task, number)
+        )
+        return (TokenRequest(*rows[0][:3]), rows[0][3]) if rows else None
+
+    def keep_token(self, task: str, number: int, token: bytes) -> None:
+        """If it is still the one that was asked for."""
+        self.execute(
+            "UPDATE tokens SET token = ? WHERE task = ? AND round = ? AND signed = ?",
+            (token, task, number, token[:SIGNED_BYTES]),
+        )
+
+    def spend_token(self, task: str, number: int) -> bytes | None:
+        """Take the token of a round out; call it in the transaction of the turn that it pays for."""
+        rows = self.execute("DELETE FROM tokens WHERE task = ? AND round = ? RETURNING token", (task, number))
+        return rows[0][0] if rows else None
+
+    def forget_tokens(self, *, unless_round: tuple[str, int]) -> None:
+        """Those of rounds that are over pay for nothing any more."""
+        self.execute("DELETE FROM tokens WHERE NOT (task = ? AND round = ?)", unless_round)
 
     def has_debit(self, task: str, number: int) -> bool:
         return bool(self.execute("SELECT 1 FROM debits WHERE task = ? AND round = ?", (task, number)))
@@ -346,7 +412,8 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
         """
         self.drop_waiting()
         self.execute("DELETE FROM searches")
-        self.execute("UPDATE turns SET held = NULL, said = NULL, message = NULL")
+        self.execute("DELETE FROM tokens")
+        self.execute("UPDATE turns SET held = NULL, said = NULL, message = NULL, token = NULL")
 
     def scrub(self) -> None:
         """Nothing erased stays in free pages or in the log."""

@@ -75,6 +75,8 @@ class SentTurn:
     made_at: int
     answered_at: int | None
     tries: int
+    token: str | None
+    """what it is paid with; hexadecimal digits"""
 
     def __repr__(self) -> str:
         return f"SentTurn(round {self.round}, {self.group}, {self.state})"
@@ -101,6 +103,8 @@ class DeviceExport:
     format: Literal["searchblend-device-export"] = "searchblend-device-export"
     version: int = 1
     enrolment: ShownEnrolment | None
+    token_issuer: str | None
+    """where the device has an account, whose secret is not shown"""
     consents: list[Consent]
     searches: list[KeptSearch]
     sent: list[SentTurn]
@@ -160,17 +164,19 @@ def sent_turns(state: DeviceState) -> list[SentTurn]:
             made_at=turn.made_at,
             answered_at=turn.answered_at,
             tries=turn.tries,
+            token=turn.token.hex() if turn.token is not None else None,
         )
         for turn in state.turns()
     ]
 
 
 def device_export(state: DeviceState) -> DeviceExport:
-    """All of it, without the enrolment code."""
-    enrolment = state.enrolment()
+    """All of it, without the enrolment code and the account's secret."""
+    enrolment, account = state.enrolment(), state.account()
     shown = ShownEnrolment(**{**vars(enrolment), "code": bool(enrolment.code)}) if enrolment else None
     return DeviceExport(
         enrolment=shown,
+        token_issuer=account.issuer if account else None,
         consents=state.consents(),
         searches=state.searches(),
         sent=sent_turns(state),

@@ -243,6 +243,8 @@ class Lifecycle:
         """Close a round whose reports were counted from files; none may have been counted here."""
         with self._store.transaction():
             self._expect(round_, State.CLIENT_GRACE)
+            if settings_of(round_).token_issuer:
+                raise WrongState(f"round {round_.number}: its reports are paid with tokens, which no file has checked")
             counts, n = read_counts(document, shape_of(round_))
             self._store.rounds.lock(round_)
             if self._store.reports.n_seen(round_.key):

@@ -22,11 +22,12 @@ from searchblend.store.reports import ConservationLaw
 from searchblend.store.rounds import RawLeft, Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
-from searchblend.wire.manifest import Signature, decode_signature
+from searchblend.wire.manifest import Signature, TokenPart, decode_signature
 from searchblend.wire.optin_result import DrawnBy
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import SealingContext
 from searchblend.wire.signing import RoundKey, is_signed
+from searchblend.wire.tokens import TokenVerifier
 
 
 def settings_of(row: Task | Round) -> TaskSettings:
@@ -99,6 +100,18 @@ def key_signature_of(round_: Round) -> Signature | None:
         return decode_signature(json.loads(round_.key_signature or "null"), "round")
     except (MessageError, ValueError, RecursionError):
         return None
+
+
+def token_terms_of(round_: Round) -> TokenPart | None:
+    """What pays for a report of the round, once it is open to clients; None if nothing has to."""
+    if not settings_of(round_).token_issuer or round_.tokens is None:
+        return None
+    return decode(TokenPart, json.loads(round_.tokens))
+
+
+def token_verifier_of(round_: Round) -> TokenVerifier | None:
+    terms = token_terms_of(round_)
+    return TokenVerifier(terms, bytes.fromhex(round_.task), round_.number) if terms else None
 
 
 def shape_document(shape: ReportShape) -> JsonObject:

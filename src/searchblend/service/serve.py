@@ -45,7 +45,6 @@ from searchblend.service.workers.signing_keys import (
 from searchblend.service.workers.vault import Vault
 from searchblend.service.workers.worker import Runner, Worker, WorkerThread
 from searchblend.store.service_store import ServiceStore, open_store
-from searchblend.wire.tokens import TokenVerifier
 
 _SWITCH_SECONDS: Final = 0.0005
 """The thread that writes reports asks for the interpreter after each statement; waiting 5 ms for it, Python's default,
@@ -65,7 +64,7 @@ def serve(
     no_core_files()
     sys.setswitchinterval(_SWITCH_SECONDS)
     prepare_folders(settings)
-    _check_tls(settings)
+    check_tls(settings.tls_certificate, settings.tls_key)
     logbook, clock, on_point = Logbook(), SteadyClock(), crash_points()
     with open_store(settings.where, on_point=on_point) as store:
         logbook.write("starting", role=settings.role, version=version("searchblend"), database=store.database.dialect)
@@ -76,7 +75,6 @@ def serve(
         anonymous_intake=anonymous_intake,
         reports_per_second=settings.reports_per_second,
         most_waiting=settings.queue,
-        tokens=_token_verifier(settings),
         on_point=on_point,
         database_seconds=settings.database_seconds,
     )
@@ -117,11 +115,11 @@ def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Service
         services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
 
 
-def _check_tls(settings: ServeSettings) -> None:
+def check_tls(certificate: str, key: str) -> None:
     """Load certificate and key once here: the HTTP server would do so after its address was printed."""
-    if not settings.tls_certificate:
+    if not certificate:
         return
-    for path, read in ((settings.tls_certificate, Path.read_bytes), (settings.tls_key, read_private)):
+    for path, read in ((certificate, Path.read_bytes), (key, read_private)):
         try:
             read(Path(path))
         except OSError as error:
@@ -129,27 +127,17 @@ def _check_tls(settings: ServeSettings) -> None:
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         # An empty password instead of a question on the terminal.
-        context.load_cert_chain(settings.tls_certificate, settings.tls_key, password=lambda: "")
+        context.load_cert_chain(certificate, key, password=lambda: "")
     except (ssl.SSLError, OSError, ValueError) as error:
         raise UsageError(
-            f"{settings.tls_certificate}, {settings.tls_key}: expected a certificate and its key without a password, "
-            "both PEM"
+            f"{certificate}, {key}: expected a certificate and its key without a password, both PEM"
         ) from error
-
-
-def _token_verifier(settings: ServeSettings) -> TokenVerifier | None:
-    if not settings.token_key:
-        return None
-    try:
-        return TokenVerifier(Path(settings.token_key).read_bytes(), settings.token_issuer)
-    except OSError as error:
-        raise UsageError(f"{settings.token_key}: cannot be read: {error.strerror}") from error
 
 
 def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, planner: Planner | None) -> None:
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(_listen(settings.host, settings.port))
-        health = stack.enter_context(_listen(settings.health_host, settings.health_listens))
+        listener = stack.enter_context(listen(settings.host, settings.port))
+        health = stack.enter_context(listen(settings.health_host, settings.health_listens))
         most = affordable_connections(settings.connections)
         connections = Connections(
             most, settings.peer_seconds, lambda reason: services.metrics.count("connections_cut_total", reason=reason)
@@ -162,7 +150,7 @@ def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, pl
             imprint=Imprint(settings.publisher, settings.contact, settings.licence),
         )
         tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
-        address = f"{'https' if tls else 'http'}://{settings.host}:{_port(listener)}"
+        address = f"{'https' if tls else 'http'}://{settings.host}:{port_of(listener)}"
         if settings.plays("publisher"):
             services.offer = EnrolmentOffer(settings, settings.public_address or address)
         server = HttpServer(app, connections, tls)
@@ -171,39 +159,39 @@ def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, pl
         def stop() -> None:
             server.should_exit = True
 
-        _on_signals(stop, settings, services.logbook)
+        stop_on_signals(stop, settings.stop_seconds, services.logbook, role=settings.role)
         answers = health_app(services, connections, with_rounds="admin" in ROLE_TAGS[settings.role])
         stack.enter_context(health_listener(answers, health))
-        services.logbook.write("listening", port=_port(listener), health_port=_port(health), connections=most)
-        on_ready(address, f"http://{settings.health_host}:{_port(health)}")
+        services.logbook.write("listening", port=port_of(listener), health_port=port_of(health), connections=most)
+        on_ready(address, f"http://{settings.health_host}:{port_of(health)}")
         server.run(sockets=[listener])
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=BACKLOG)
     except OSError as error:
         raise RunError(f"{host}:{port}: cannot listen: {error.strerror}") from error
 
 
-def _port(listener: socket.socket) -> int:
+def port_of(listener: socket.socket) -> int:
     port: int = listener.getsockname()[1]
     return port
 
 
-def _on_signals(stop: Callable[[], None], settings: ServeSettings, logbook: Logbook) -> None:
-    """End in order on SIGTERM and SIGINT, and in any case after ``stop_seconds``: a database may never answer.
+def stop_on_signals(stop: Callable[[], None], seconds: float, logbook: Logbook, *, role: str) -> None:
+    """End in order on SIGTERM and SIGINT, and in any case after so many seconds: a database may never answer.
 
     What was not committed by then was not acknowledged either.
     """
 
     def give_up() -> None:
-        logbook.write("stopped late", role=settings.role, seconds=settings.stop_seconds)
+        logbook.write("stopped late", role=role, seconds=seconds)
         os._exit(1)
 
     def handle(number: int, frame: object) -> None:
         stop()
-        watchdog = threading.Timer(settings.stop_seconds, give_up)
+        watchdog = threading.Timer(seconds, give_up)
         watchdog.daemon = True
         watchdog.start()
 
@@ -220,7 +208,7 @@ def _run_curator(
 ) -> None:
     """No port: only the database and the signals that end it reach this process."""
     stop = SignalStop()
-    _on_signals(stop.set, settings, services.logbook)
+    stop_on_signals(stop.set, settings.stop_seconds, services.logbook, role=settings.role)
     on_ready("no port", "")
     with open_store(settings.where, on_point=on_point) as store:
         make_worker(settings, store, clock, services).run_until(stop, every=settings.poll_seconds)

@@ -19,7 +19,7 @@ from searchblend.service.api.writers import (
 from searchblend.service.clock import Clock, SystemClock
 from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.enrolment import EnrolmentOffer
-from searchblend.service.round_model import sealing_context, shape_of
+from searchblend.service.round_model import sealing_context, settings_of, shape_of, token_verifier_of
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.vault import Vault
 from searchblend.store.errors import UnknownName
@@ -40,7 +40,10 @@ class RoundFacts:
 
     key: int
     shape: ReportShape | None
+    """before reports can be taken there is none"""
     sealing: SealingContext
+    tokens: TokenVerifier | None
+    """what each report is paid with; None if the round asks for nothing"""
 
 
 class TokenBucket:
@@ -77,7 +80,6 @@ class Services:
         anonymous_intake: bool = False,
         reports_per_second: float = 0,
         most_waiting: int = MOST_WAITING,
-        tokens: TokenVerifier | None = None,
         on_point: Callable[[str], None] = lambda point: None,
         database_seconds: float = DATABASE_SECONDS,
     ) -> None:
@@ -99,7 +101,6 @@ class Services:
         self.health = thread("health")
         self.writer = ReportWriter(thread("reports"), self.clock, self.metrics, most_waiting=most_waiting)
         self.bucket = TokenBucket(reports_per_second)
-        self.tokens = tokens
         self.failed_sign_ins = FailedSignIns(
             self.console,
             self.clock,
@@ -141,8 +142,10 @@ class Services:
 
         def read(store: ServiceStore) -> RoundFacts:
             round_ = store.rounds.round(*place)
-            shape = shape_of(round_) if round_.shape else None
-            return RoundFacts(round_.key, shape, sealing_context(round_))
+            tokens = token_verifier_of(round_)
+            # Its tokens are known a moment after its shape: until then it takes no report, and none without a token.
+            takes_reports = round_.shape and (tokens is not None or not settings_of(round_).token_issuer)
+            return RoundFacts(round_.key, shape_of(round_) if takes_reports else None, sealing_context(round_), tokens)
 
         try:
             facts = await self.reader.call(read)

@@ -60,10 +60,6 @@ class ServeSettings:
     """0: 1000 more than port, or any that is free if port is 0"""
     tls_certificate: str = ""
     tls_key: str = ""
-    token_key: str = ""
-    """PEM public key of a token issuer; with it every report sent here needs a single-use token"""
-    token_issuer: str = "issuer.example"  # noqa: S105  # a name
-    """the issuer's name, as it stands in the token challenge"""
     reports_per_second: int = 0
     """0: no limit"""
     connections: int = 4_000

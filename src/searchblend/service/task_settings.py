@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias
 
 from searchblend.blender.method import METHODS
-from searchblend.core.documents import Between, OneOf, Strict, check
+from searchblend.core.documents import Between, Matching, OneOf, Strict, check
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_windows import PERIODS, window_at
 from searchblend.wire.consent import own_words, task_consent
+from searchblend.wire.enrolment import ORIGIN, is_origin
 from searchblend.wire.manifest import DEVICE_VERSION, FEWEST_QUERIES, LARGEST_EPSILON, MOST_RECORDS
 
 AS_METHOD: Final = 0
@@ -30,6 +31,9 @@ SilentDevices: TypeAlias = Annotated[str, OneOf(SILENT_DEVICES)]
 People: TypeAlias = Annotated[int, Between(2, _MOST)]
 Positive: TypeAlias = Annotated[int, Between(1, _MOST)]
 NotNegative: TypeAlias = Annotated[int, Between(0, _MOST)]
+Issuer: TypeAlias = Annotated[str, Matching(f"(?:{ORIGIN})?", "https://HOST, http:// on this machine, or nothing")]
+_WITH_TOKENS: Final = "0.2"
+"""the first version of devices that pay with tokens; an earlier one would spend its ε on a report that is refused"""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,9 @@ class TaskSettings(Strict):
     silent_devices: SilentDevices = "skip"
     """what a device without a record does: ``skip`` the round, or ``report_wildcard``"""
     min_device_version: str = "0.1"
-    """older devices take no part; numbers with dots, as ``0.1`` or ``1.2.3``"""
+    """older devices take no part; numbers with dots, as ``0.1`` or ``1.2.3``. At least ``0.2`` with ``token_issuer``"""
+    token_issuer: Issuer = ""
+    """whose single-use tokens pay for reports, as ``https://issuer.example``; empty: reports need none"""
     consent: str = ""
     """what opt-in users agree to: a sentence that says how many searches are sent (``records_per_optin``), written by
     the service itself, and after it the operator's own words, if any are given"""
@@ -122,6 +128,8 @@ class TaskSettings(Strict):
         self._check_consent()
         if self.epsilon > LARGEST_EPSILON:
             raise InvalidParameter("epsilon", f"expected at most {LARGEST_EPSILON:g}: devices refuse rounds with more")
+        if self.token_issuer and not is_origin(self.token_issuer):
+            raise InvalidParameter("token_issuer", "expected a port of at most 65535")
         if not DEVICE_VERSION.fullmatch(self.min_device_version):
             raise InvalidParameter("min_device_version", "expected one to four numbers with dots, such as 0.1 or 1.2.3")
 
@@ -133,6 +141,12 @@ class TaskSettings(Strict):
                 f"says how many searches are sent; records_per_optin is {self.records_per_optin}, and the service "
                 "writes that sentence by itself: leave it out",
             )
+
+    @property
+    def oldest_device(self) -> str:
+        """The version that a device needs."""
+        needs_newer = self.token_issuer and _numbers(self.min_device_version) < _numbers(_WITH_TOKENS)
+        return _WITH_TOKENS if needs_newer else self.min_device_version
 
     @property
     def own_consent(self) -> str:
@@ -159,6 +173,11 @@ class TaskSettings(Strict):
     def window_at(self, now: int) -> str:
         """The ledger's window of what is debited now."""
         return window_at(self.budget_window, now)
+
+
+def _numbers(version: str) -> list[int]:
+    """What is not a version is newer than every one; devices refuse it by themselves."""
+    return [int(part) for part in version.split(".")] if DEVICE_VERSION.fullmatch(version) else [_MOST]
 
 
 def _check_string(field: str, value: str, longest: int) -> None:

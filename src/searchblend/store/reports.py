@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.documents import Natural
-from searchblend.store.database import Database
+from searchblend.store.database import Database, marks
 from searchblend.store.rounds import holds_open
 from searchblend.store.states import TAKES_REPORTS, State
 
@@ -39,6 +39,19 @@ _SEE_POSTGRES: Final = (
     "SELECT string_agg(report_id, CAST('' AS bytea)) FROM added"
 )
 """ids travel as one string of bytes there and back: arrays of a thousand cost more than the commit"""
+_GIVEN_POSTGRES: Final = (
+    "SELECT substring(pairs FROM 48 * i + 1 FOR 32) AS nonce, substring(pairs FROM 48 * i + 33 FOR 16) AS report_id "
+    "FROM (SELECT CAST(? AS bytea) AS pairs) AS given, generate_series(0, ? - 1) AS i"
+)
+_SPEND_POSTGRES: Final = (
+    "INSERT INTO spent_tokens (round_key, nonce, report_id) SELECT ?, nonce, report_id "
+    f"FROM ({_GIVEN_POSTGRES}) AS pair ON CONFLICT DO NOTHING"
+)
+_PAID_POSTGRES: Final = (
+    "SELECT nonce, report_id FROM spent_tokens WHERE round_key = ? "
+    f"AND nonce IN (SELECT nonce FROM ({_GIVEN_POSTGRES}) AS pair)"
+)
+"""a nonce has 32 bytes, an id 16"""
 _ID_BYTES: Final = 16
 _RECORDS_AT_ONCE: Final = 2000
 
@@ -60,7 +73,7 @@ class Arrivals:
     counters: NDArray[np.int64]
     """one row per id"""
     token: bytes | None = None
-    """the nonce of a single-use token, which pays for one report"""
+    """the nonce of a single-use token, which pays for the one report that is here"""
 
 
 @dataclass(frozen=True)
@@ -97,8 +110,11 @@ class Reports:
             for key in sorted(by_round):
                 if not holds_open(self._database, key, states=TAKES_REPORTS, until="grace_until", now=now):
                     continue
+                paid_for = self._spend(key, [arrivals[i] for i in by_round[key]])
                 for position in by_round[key]:
-                    outcomes[position] = ReportOutcome.TAKEN if self._pays(arrivals[position]) else ReportOutcome.SPENT
+                    token, report_id = arrivals[position].token, arrivals[position].ids[0]
+                    pays = token is None or paid_for[token] == report_id
+                    outcomes[position] = ReportOutcome.TAKEN if pays else ReportOutcome.SPENT
                 paid = [arrivals[i] for i in by_round[key] if outcomes[i] is ReportOutcome.TAKEN]
                 if paid:
                     self._count(key, paid)
@@ -174,17 +190,34 @@ class Reports:
         self.forget_ids(round_key)
         self._database.execute("DELETE FROM counts WHERE round_key = ?", (round_key,))
 
-    def _pays(self, arrival: Arrivals) -> bool:
-        if arrival.token is None:
-            return True
-        self._database.execute(
-            "INSERT INTO spent_tokens (round_key, nonce, report_id) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            (arrival.round_key, arrival.token, arrival.ids[0]),
-        )
-        rows = self._database.execute(
-            "SELECT report_id FROM spent_tokens WHERE round_key = ? AND nonce = ?", (arrival.round_key, arrival.token)
-        )
-        return bytes(rows[0][0]) == arrival.ids[0]
+    def _spend(self, key: int, arrivals: Sequence[Arrivals]) -> dict[bytes, bytes]:
+        """Spend the tokens that came; by nonce, the id of the report that each pays for."""
+        first: dict[bytes, bytes] = {}
+        for arrival in arrivals:
+            if arrival.token is not None:
+                first.setdefault(arrival.token, arrival.ids[0])
+        pairs = sorted(first.items())
+        if self._database.dialect == "postgresql":
+            content = b"".join(nonce + report_id for nonce, report_id in pairs)
+            if pairs:
+                self._database.execute(_SPEND_POSTGRES, (key, content, len(pairs)))
+            rows = self._database.execute(_PAID_POSTGRES, (key, content, len(pairs))) if pairs else []
+            return {bytes(nonce): bytes(report_id) for nonce, report_id in rows}
+        paid_for: dict[bytes, bytes] = {}
+        while pairs:
+            size = next(size for size in _IDS_AT_ONCE if size <= len(pairs))
+            chunk, pairs = pairs[:size], pairs[size:]
+            places = ", ".join(["(?, ?, ?)"] * size)
+            self._database.execute(
+                f"INSERT INTO spent_tokens (round_key, nonce, report_id) VALUES {places} ON CONFLICT DO NOTHING",
+                [value for pair in chunk for value in (key, *pair)],
+            )
+            rows = self._database.execute(
+                f"SELECT nonce, report_id FROM spent_tokens WHERE round_key = ? AND nonce IN ({marks(chunk)})",
+                (key, *(nonce for nonce, _ in chunk)),
+            )
+            paid_for.update(rows)
+        return paid_for
 
     def _count(self, key: int, arrivals: Sequence[Arrivals]) -> None:
         first: dict[bytes, NDArray[np.int64]] = {}

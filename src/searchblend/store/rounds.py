@@ -62,6 +62,8 @@ class Round:
     shape: JsonObject | None
     reports: int | None
     """how many reports were counted; set when the round is closed"""
+    tokens: str | None
+    """JSON of what pays for a report, if anything does; set when the round is opened to clients"""
     changed: int
 
     @property

@@ -169,7 +169,17 @@ _VERSION_7: Final = (
     )
     """,
 )
-MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6, _VERSION_7)
+_VERSION_8: Final = ("ALTER TABLE rounds ADD COLUMN tokens TEXT",)
+MIGRATIONS: Final = (
+    _VERSION_1,
+    _VERSION_2,
+    _VERSION_3,
+    _VERSION_4,
+    _VERSION_5,
+    _VERSION_6,
+    _VERSION_7,
+    _VERSION_8,
+)
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 _HAS_TABLES: Final = {
     "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_version'",
@@ -322,7 +332,10 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "manifests": _APPEND,
         "release_files": ("INSERT",),
         "round_artifacts": _APPEND,
-        "rounds": ("SELECT", f"UPDATE ({_MOVED}, reports, budget_window, client_opens, client_closes, grace_until)"),
+        "rounds": (
+            "SELECT",
+            f"UPDATE ({_MOVED}, reports, budget_window, client_opens, client_closes, grace_until, tokens)",
+        ),
         "trends": _APPEND,
     },
     "admin": {

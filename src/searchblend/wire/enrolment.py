@@ -21,7 +21,9 @@ MOST_KEYS: Final = 16
 LONGEST: Final = 200_000
 """characters of a link or a file"""
 _HOST: Final = r"https://(?:[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])|http://(?:127\.0\.0\.1|localhost|\[::1\])"
-_SERVER: Final = rf"(?:{_HOST})(?::[1-9][0-9]{{0,4}})?(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*"
+ORIGIN: Final = rf"(?:{_HOST})(?::[1-9][0-9]{{0,4}})?"
+"""a server without a path"""
+_SERVER: Final = rf"{ORIGIN}(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*"
 _PORT: Final = re.compile(r":([0-9]+)(?:/|$)")
 _LARGEST_PORT: Final = 65_535
 _LINK: Final = re.compile("(?:.*#)?([A-Za-z0-9_-]+)")
@@ -48,7 +50,7 @@ class EnrolmentDocument(Strict):
 
     def __post_init__(self) -> None:
         check(self)
-        if (port := _PORT.search(self.server)) and int(port[1]) > _LARGEST_PORT:
+        if not _has_possible_port(self.server):
             raise InvalidParameter("server", f"expected a port of at most {_LARGEST_PORT}")
         if not 1 <= len(self.keys) <= MOST_KEYS:
             raise InvalidParameter("keys", f"expected 1 to {MOST_KEYS} public keys")
@@ -56,6 +58,11 @@ class EnrolmentDocument(Strict):
             raise InvalidParameter("curators", f"expected at most {MOST_KEYS} public keys")
         if re.search("[\ud800-\udfff]", self.consent):
             raise InvalidParameter("consent", "expected text without lone surrogates")
+
+
+def is_origin(address: str) -> bool:
+    """Whether it is https://HOST, or http:// on this machine, each with a port or without, and nothing more."""
+    return re.fullmatch(ORIGIN, address) is not None and _has_possible_port(address)
 
 
 def enrolment_link(page: str, document: EnrolmentDocument) -> str:
@@ -71,6 +78,11 @@ def read_enrolment(text: str) -> EnrolmentDocument:
     if not isinstance(document, dict):
         raise InvalidParameter("enrolment", "expected an enrolment link, or the JSON of an enrolment file")
     return decode(EnrolmentDocument, document)
+
+
+def _has_possible_port(server: str) -> bool:
+    port = _PORT.search(server)
+    return port is None or int(port[1]) <= _LARGEST_PORT
 
 
 def _of_link(link: str) -> str:

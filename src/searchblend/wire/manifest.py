@@ -19,10 +19,11 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from searchblend.core.documents import JsonObject, absent, decode, encode
 from searchblend.core.errors import MessageError, listed
 from searchblend.wire.canonical import canonical_json, parse_canonical
+from searchblend.wire.enrolment import is_origin
 
 FORMAT: Final = "searchblend-manifest"
 MANIFEST_VERSION: Final = 1
-MANIFEST_MINOR: Final = 1
+MANIFEST_MINOR: Final = 2
 SIGNED_PREFIX: Final = b"searchblend manifest v1\n"
 ALGORITHM: Final = "ES256"
 LARGEST: Final = 64 * 1024
@@ -47,6 +48,9 @@ _HEX: Final = {
 }
 DEVICE_VERSION: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){0,3}")
 """how ``min_device_version`` is written; a device takes anything else for a version newer than its own"""
+TOKEN_PATH: Final = re.compile(r"/[A-Za-z0-9._~/-]{0,200}")
+"""where an issuer takes requests"""
+_TOKEN_KEY: Final = re.compile("[A-Za-z0-9_-]{456}")
 _BASE64URL: Final = re.compile("[A-Za-z0-9_-]{86}")
 
 
@@ -91,8 +95,20 @@ class OptinPart:
 
 
 @dataclass(frozen=True)
+class TokenPart:
+    """What pays for a report: a token of this issuer, signed with this key."""
+
+    issuer: str
+    """its address, without a path"""
+    request: str
+    """the path at which it takes requests"""
+    key: str
+    """its public key, a SubjectPublicKeyInfo in base64url; all devices of a round have the same"""
+
+
+@dataclass(frozen=True)
 class ClientPart:
-    """What clients need: the head list, and the form of a report on it."""
+    """What clients need: the head list, the form of a report on it, and what pays for one."""
 
     artifact: str
     digest: str
@@ -100,6 +116,7 @@ class ClientPart:
     report_bytes: int
     opens: int
     closes: int
+    tokens: TokenPart | None = absent()
 
 
 @dataclass(frozen=True)
@@ -162,8 +179,10 @@ class Manifest:
 
 
 _PARTS: Final = {"optin": OptinPart, "client": ClientPart, "pack": PackPart}
-_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1}
+_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1, ("client", "tokens"): 2}
 """the minor version that a part's field came with; earlier manifests do without"""
+_OPTIONAL: Final = {("client", "tokens")}
+"""fields that a part need not have"""
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -211,7 +230,7 @@ def decode_payload(payload: bytes) -> Manifest:
     for part, kind in _PARTS.items():
         if document[part] is not None:
             types_of = _json_types(kind)
-            asked = {name: types_of[name] for name in types_of if document["minor"] >= _SINCE.get((part, name), 0)}
+            asked = {name: types_of[name] for name in types_of if _is_asked(part, name, document)}
             _check_fields(document[part], asked, f"manifest: {part}")
     _check_values(document)
     manifest = decode(Manifest, _without_later_fields(document))
@@ -219,8 +238,16 @@ def decode_payload(payload: bytes) -> Manifest:
     return manifest
 
 
+def _is_asked(part: str, name: str, document: JsonObject) -> bool:
+    is_known = bool(document["minor"] >= _SINCE.get((part, name), 0))
+    return is_known and ((part, name) not in _OPTIONAL or (isinstance(document[part], dict) and name in document[part]))
+
+
 def _without_later_fields(document: JsonObject) -> JsonObject:
-    """Minor version 0 does not say what its opt-in part holds under the names of later fields: kept if it is one."""
+    """An earlier minor version does not say what a part holds under the names of later fields: kept if it is one."""
+    if document["client"] is not None and document["minor"] < _SINCE["client", "tokens"]:
+        client = {name: value for name, value in document["client"].items() if name != "tokens"}
+        document = {**document, "client": client}
     if document["optin"] is None or document["minor"] >= _SINCE["optin", "curator"]:
         return document
     optin = dict(document["optin"])
@@ -282,6 +309,8 @@ def _check_values(document: JsonObject) -> None:
             raise MessageError(f"manifest: {inner or outer}: expected {length} hexadecimal digits")
     if document["optin"] is not None and document["minor"] >= _SINCE["optin", "curator"]:
         _check_curator(document["optin"])
+    if document["client"] is not None and _is_asked("client", "tokens", document):
+        _check_tokens(document["client"]["tokens"])
     if document["pack"] is not None:
         _check_deltas(document["pack"]["deltas"])
     for name in ("epsilon", "delta"):
@@ -294,6 +323,17 @@ def _check_curator(optin: JsonObject) -> None:
     if not re.fullmatch("[0-9a-f]{64}", optin["settings"]):
         raise MessageError("manifest: settings: expected 64 hexadecimal digits")
     decode_signature(optin["curator"], "manifest: optin: curator")
+
+
+def _check_tokens(tokens: JsonObject) -> None:
+    """Where tokens are to be had, and how they are signed; the key itself is read when one is asked for."""
+    _check_fields(tokens, _json_types(TokenPart), "manifest: client: tokens")
+    if not is_origin(tokens["issuer"]):
+        raise MessageError("manifest: client: tokens: issuer: expected https://HOST, or http:// on this machine")
+    if not TOKEN_PATH.fullmatch(tokens["request"]):
+        raise MessageError("manifest: client: tokens: request: expected a path")
+    if not _TOKEN_KEY.fullmatch(tokens["key"]):
+        raise MessageError("manifest: client: tokens: key: expected 342 bytes in base64url")
 
 
 def _check_deltas(deltas: list[Any]) -> None:

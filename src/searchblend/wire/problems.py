@@ -53,6 +53,8 @@ _TYPES: Final = (
     ProblemType("unsupported-media-type", 415, "The message has another media type than this address takes"),
     ProblemType("bad-credential", 401, "The credential is missing or unknown"),
     ProblemType("spent-token", 409, "The token was used before"),
+    ProblemType("unknown-token-key", 422, "This is not a token request, or it is for a key that does not sign now"),
+    ProblemType("token-limit", 429, "The account has had its tokens of this week"),
     ProblemType("forbidden", 403, "The role of this token may not do this"),
     ProblemType("invalid-request", 400, "A value of the request cannot be used"),
     ProblemType("wrong-state", 409, "The round is in another state"),

@@ -29,7 +29,7 @@ from searchblend.wire.signing import SigningKey, sign_manifest
         ({"expires": NOW + 30}, "expired"),
         ({"issued": NOW + 10 * 86_400, "expires": NOW + 12 * 86_400}, "clock-behind"),
         ({"expires": NOW + 400 * 86_400}, "valid-too-long"),
-        ({"min_device_version": "0.2"}, "device-too-old"),
+        ({"min_device_version": "0.3"}, "device-too-old"),
         ({"min_device_version": "later"}, "device-too-old"),
         ({"epsilon": "4.5"}, "over-policy"),
         ({"epsilon": "1e999"}, "over-policy"),

@@ -302,7 +302,8 @@ def test_a_consent_without_a_number_is_for_one_search(tmp_path, service, task, a
     with device(tmp_path, service, task, mode="opt-in"):
         pass
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as connection:
-        connection.executescript("ALTER TABLE consents DROP COLUMN records; PRAGMA user_version = 1")
+        connection.executescript("ALTER TABLE consents DROP COLUMN records; ALTER TABLE turns DROP COLUMN token")
+        connection.executescript("DROP TABLE tokens; PRAGMA user_version = 1")
     service.manifest = task.manifest("opt-in", records_per_optin=asked)
     with device(tmp_path, service, task) as agent:
         assert sync(agent).status == ("reported" if asked == 1 else "more-than-agreed")

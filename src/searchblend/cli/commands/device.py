@@ -43,6 +43,10 @@ examples:
   searchblend device consent search                    give nothing, only fetch and search packs
   searchblend device consent off                       stop, drop what waits, take back what can be taken back
 """
+ACCOUNT_EXAMPLES = """\
+examples:
+  searchblend device account 'https://issuer.example#sbi_…'
+"""
 RECORD_EXAMPLES = """\
 examples:
   searchblend device record 'weather' --url https://weather.example/today
@@ -81,6 +85,8 @@ _PLAIN = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = add_actions(parser)
     _add_enrol(actions)
+    account = _action(actions, "account", "where to get the tokens that pay for reports", ACCOUNT_EXAMPLES)
+    account.add_argument("link", metavar="LINK", help="the account's link, from the issuer's people")
     _add_consent(actions)
     record = _action(actions, "record", "keep one search on this computer", RECORD_EXAMPLES)
     record.add_argument("query", metavar="QUERY", help="what was searched")
@@ -151,6 +157,7 @@ def run(options: argparse.Namespace) -> None:
 
     act = {
         "enrol": _enrol,
+        "account": _account,
         "consent": _consent,
         "record": _record,
         "import": _import,
@@ -190,6 +197,11 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
     document = {"task": status.task, "server": status.server, "mode": status.mode}
     said = f"Enrolled at {status.server}; the mode is {status.mode}. Next: searchblend device consent local"
     _print(document, said, options)
+
+
+def _account(agent: DeviceAgent, options: argparse.Namespace) -> None:
+    account = agent.set_account(options.link)
+    _print({"issuer": account.issuer}, f"Reports are paid with tokens of {account.issuer}.", options)
 
 
 def _read_enrolment(given: str) -> EnrolmentDocument:

@@ -65,8 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tls-certificate", metavar="FILE", help="certificate chain in PEM; without it put a proxy in front"
     )
     parser.add_argument("--tls-key", metavar="FILE", help="its private key in PEM")
-    parser.add_argument("--token-key", metavar="FILE", help="an issuer's public key: each report then needs a token")
-    parser.add_argument("--token-issuer", metavar="NAME", help="the issuer's name in the token challenge")
     parser.add_argument(
         "--reports-per-second", metavar="N", help="reports taken a second; more are answered 429; 0 for no limit (0)"
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -30,8 +32,9 @@ from searchblend.wire.report import (
     counters_of,
     decode_report,
 )
-from searchblend.wire.report_batch import decode_reports
+from searchblend.wire.report_batch import ReportBatch, decode_reports
 from searchblend.wire.sealed import SEALED_MEDIA_TYPE, SEALED_SIZES, check_sealed
+from searchblend.wire.tokens import TOKEN_BYTES, TokenVerifier
 
 MOST_REPORTS: Final = 1_000
 LARGEST_BATCH: Final = 512 * 1024
@@ -80,7 +83,8 @@ class Collector:
                 "POST",
                 f"{path}/report-batches",
                 self.many,
-                f"Send up to {MOST_REPORTS} reports, one after another; says which were refused and why.",
+                f"Send up to {MOST_REPORTS} reports, one after another, each followed by its token if the round asks "
+                "for one; says which were refused and why.",
                 "collector",
                 takes=REPORTS_MEDIA_TYPE,
                 gives=BatchAnswer,
@@ -96,28 +100,54 @@ class Collector:
         except ReportRefused as refusal:
             raise self._services.refused(facts, refusal.reason) from None
         counters = np.array([counters_of(parts, shape)], dtype=np.int64)
-        token = self._token(request, facts, shape)
+        token = self._token(request, facts)
         await self._keep(request, facts, Arrivals(facts.key, [report_id], counters, token))
         return Response(status_code=200)
 
     async def many(self, request: Request) -> Response:
         facts, shape = await self._facts(request)
-        if self._services.tokens is not None:
-            raise Refusal("bad-credential", "each report needs its own token here; send them one by one")
+        size = shape.size + (TOKEN_BYTES if facts.tokens else 0)
         body = await self._body(request, facts, REPORTS_MEDIA_TYPE, LARGEST_BATCH)
-        if len(body) > MOST_REPORTS * shape.size:
+        if len(body) > MOST_REPORTS * size:
             raise Refusal("too-large", f"expected at most {MOST_REPORTS} reports")
-        try:
-            batch = decode_reports(body, shape)
-        except ReportRefused as refusal:
-            detail = f"expected a multiple of {shape.size} bytes"
-            raise self._services.refused(facts, refusal.reason, detail) from None
-        for reason, n in Counter(batch.refused.values()).items():
+        if not body or len(body) % size:
+            with_token = f": a report of {shape.size} and its token" if facts.tokens else ""
+            raise self._services.refused(facts, "malformed", f"expected a multiple of {size} bytes{with_token}")
+        if facts.tokens is None:
+            accepted, refused = await self._many_free(request, facts, decode_reports(body, shape))
+        else:
+            pieces = [body[start : start + size] for start in range(0, len(body), size)]
+            batch = decode_reports(b"".join(piece[: shape.size] for piece in pieces), shape)
+            tokens = [pieces[position][shape.size :] for position in batch.accepted]
+            accepted, refused = await self._many_paid(request, facts, batch, tokens)
+        for reason, n in Counter(refused.values()).items():
             self._services.writer.refuse(facts.key, reason, n)
+        return document_response(BatchAnswer(accepted, {str(place): refused[place] for place in sorted(refused)}))
+
+    async def _many_free(self, request: Request, facts: RoundFacts, batch: ReportBatch) -> tuple[int, dict[int, str]]:
         if batch.ids:
             await self._keep(request, facts, Arrivals(facts.key, batch.ids, batch.counters))
-        refused = {str(position): reason for position, reason in sorted(batch.refused.items())}
-        return document_response(BatchAnswer(len(batch.ids), refused))
+        return len(batch.ids), batch.refused
+
+    async def _many_paid(
+        self, request: Request, facts: RoundFacts, batch: ReportBatch, tokens: Sequence[bytes]
+    ) -> tuple[int, dict[int, str]]:
+        """Each report with its own token: what is wrong with one refuses no other."""
+        refused = dict(batch.refused)
+        # Verifying a thousand takes some 50 ms, in which the loop has others to serve.
+        nonces = await asyncio.to_thread(_nonces, facts.tokens, tokens)
+        paid: dict[int, Arrivals] = {}
+        for row, (position, nonce) in enumerate(zip(batch.accepted, nonces, strict=True)):
+            if nonce is None:
+                refused[position] = "bad-credential"
+            else:
+                paid[position] = Arrivals(facts.key, [batch.ids[row]], batch.counters[row : row + 1], nonce)
+        outcomes = await self._outcomes(paid.values()) if paid else []
+        if ReportOutcome.CLOSED in outcomes:
+            raise self._services.refused(facts, await self._why_closed(request), n=len(paid))
+        spent = [place for place, outcome in zip(paid, outcomes, strict=True) if outcome is ReportOutcome.SPENT]
+        refused |= dict.fromkeys(spent, "spent-token")
+        return len(paid) - len(spent), refused
 
     async def _facts(self, request: Request) -> tuple[RoundFacts, ReportShape]:
         facts = await self._services.facts(request.path_params["task"], request.path_params["round"], for_reports=True)
@@ -134,23 +164,42 @@ class Collector:
             raise
 
     async def _keep(self, request: Request, facts: RoundFacts, arrivals: Arrivals) -> None:
-        if not self._services.bucket.take(len(arrivals.ids)):
-            raise Refusal("rate-limited")
-        outcome = await self._services.writer.add(arrivals)
+        [outcome] = await self._outcomes([arrivals])
         if outcome is ReportOutcome.TAKEN:
             return
-        spent = outcome is ReportOutcome.SPENT
-        reason = "spent-token" if spent else await self._services.why_closed(request.path_params["task"])
+        reason = "spent-token" if outcome is ReportOutcome.SPENT else await self._why_closed(request)
         raise self._services.refused(facts, reason, n=len(arrivals.ids))
 
-    def _token(self, request: Request, facts: RoundFacts, shape: ReportShape) -> bytes | None:
-        """The nonce of the token that pays for a report, where tokens are asked for."""
-        if self._services.tokens is None:
+    async def _outcomes(self, arrivals: Collection[Arrivals]) -> list[ReportOutcome]:
+        """What became of each, after the commit that holds them all or several."""
+        if not self._services.bucket.take(sum(len(each.ids) for each in arrivals)):
+            raise Refusal("rate-limited")
+        return await self._services.writer.add_all(arrivals)
+
+    async def _why_closed(self, request: Request) -> str:
+        return await self._services.why_closed(request.path_params["task"])
+
+    def _token(self, request: Request, facts: RoundFacts) -> bytes | None:
+        """The nonce of the token that pays for a report, where the round asks for one."""
+        if facts.tokens is None:
             return None
         try:
-            return self._services.tokens.nonce(request.headers.get("authorization", ""), shape.task, shape.round)
+            return facts.tokens.nonce(request.headers.get("authorization", ""))
+        except MessageError as error:
+            # What is wrong with a token says nothing of whose it is: the task, the round and the key are public.
+            raise self._services.refused(facts, "bad-credential", str(error)) from None
+
+
+def _nonces(verifier: TokenVerifier | None, tokens: Sequence[bytes]) -> list[bytes | None]:
+    """The nonce of each token, None for one that is not valid."""
+    assert verifier is not None
+    nonces: list[bytes | None] = []
+    for token in tokens:
+        try:
+            nonces.append(verifier.verify(token))
         except MessageError:
-            raise self._services.refused(facts, "bad-credential") from None
+            nonces.append(None)
+    return nonces
 
 
 class Intake:

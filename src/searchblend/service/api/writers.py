@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -139,6 +139,12 @@ class ReportWriter:
         self._n_waiting += n
         self._wake.set()
         return await future
+
+    async def add_all(self, group: Collection[Arrivals]) -> list[ReportOutcome]:
+        """What became of each, or none of them is kept because too much waits already."""
+        if self._n_waiting + sum(len(arrivals.ids) for arrivals in group) > self._most_waiting:
+            raise Refusal("overloaded")
+        return await asyncio.gather(*(self.add(arrivals) for arrivals in group))
 
     async def contribute(self, arrival: SealedArrival) -> str:
         """What became of a sealed record (``Contributions.add``); returns after the commit."""

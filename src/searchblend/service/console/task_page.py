@@ -35,6 +35,7 @@ class Field:
     """``text``, ``long``, ``number``, ``choice``, ``yes`` or ``time``"""
     choices: tuple[str, ...] = ()
     step: str = "1"
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,10 @@ def _field(name: str, label: str, words: str) -> Field:
         return Field(name, label, words, "choice", choices)
     if name.endswith("_seconds"):
         return Field(name, label, words, "time")
-    kind = {bool: "yes", str: "text"}.get(hint, "number") if name != "consent" else "long"
-    return Field(name, label, words, kind, step="any" if hint is float else "1")
+    base = getattr(hint, "__origin__", hint)
+    kind = {bool: "yes", str: "text"}.get(base, "number") if name != "consent" else "long"
+    may_be_empty = TaskSettings.__dataclass_fields__[name].default == ""
+    return Field(name, label, words, kind, step="any" if hint is float else "1", may_be_empty=may_be_empty)
 
 
 _HINTS: Final = get_type_hints(TaskSettings, include_extras=True)
@@ -120,6 +123,11 @@ GROUPS: Final = (
             _field("wide_list", "Wide list", "Lists queries without a listed URL too."),
             _field("silent_devices", "Devices without searches", "Stay silent, or report that they have none."),
             _field("min_device_version", "Oldest device version", "Older ones are told to update."),
+            _field(
+                "token_issuer",
+                "Issuer of tokens",
+                "Its address, as https://issuer.example: then each report needs one of its tokens.",
+            ),
             _field(
                 "consent", "Consent text", "Your own words, after the sentence that says how many searches are sent."
             ),

@@ -256,7 +256,7 @@ REFUSALS: Final[dict[str, Advice]] = {
     ),
     "bad-credential": Advice(
         "The enrolment code or token is missing or unknown.",
-        "Make new enrolment codes on the task's page, or check the issuer's key.",
+        "Opt-in: make new enrolment codes on the task's page. Reports: tokens of another round or issuer, or forged.",
     ),
     "spent-token": Advice("The token was used before.", "Many: tokens are being replayed; each counts once anyway."),
     "wrong-consent": Advice(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from searchblend.accounting.spend import Spend
 from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result
+from searchblend.core.documents import encode
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
 from searchblend.search.build_pack import build_pack
@@ -18,7 +19,14 @@ from searchblend.search.pack import PACK_MEDIA_TYPE, Pack
 from searchblend.search.pack_delta import DELTA_MEDIA_TYPE, encode_delta
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import OPTIN_RESULT
-from searchblend.service.round_model import drawn_by, key_signature_of, settings_digest, settings_of, shape_of
+from searchblend.service.round_model import (
+    drawn_by,
+    key_signature_of,
+    settings_digest,
+    settings_of,
+    shape_of,
+    token_terms_of,
+)
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
 from searchblend.service.workers.signing_keys import (
@@ -28,6 +36,7 @@ from searchblend.service.workers.signing_keys import (
     keys_on_record,
     keys_trouble,
 )
+from searchblend.service.workers.token_terms import fetch_terms
 from searchblend.service.workers.worker import RoundJobs
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
@@ -35,6 +44,7 @@ from searchblend.store.jobs import LeasedJob
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
+from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.manifest import (
     FORMAT,
@@ -46,6 +56,7 @@ from searchblend.wire.manifest import (
     OptinPart,
     PackDelta,
     PackPart,
+    TokenPart,
     decode_payload,
     decode_signed,
     encode_manifest,
@@ -76,9 +87,16 @@ DELTA_FILE: Final = re.compile(r"local-search-from-([0-9]+)\.sbdelta")
 class Publisher(RoundJobs):
     """Runs the jobs that end in something public."""
 
-    def __init__(self, store: ServiceStore, clock: Clock, keys: SigningKeys, curators: Mapping[str, bytes]) -> None:
+    def __init__(
+        self,
+        store: ServiceStore,
+        clock: Clock,
+        keys: SigningKeys,
+        curators: Mapping[str, bytes],
+        fetch_terms: Callable[[str, int], TokenPart] = fetch_terms,
+    ) -> None:
         super().__init__(store, clock, PUBLISHER, {"client-open": self._client_open, "publish": self._publish})
-        self._keys, self._curators = keys, curators
+        self._keys, self._curators, self._fetch_terms = keys, curators, fetch_terms
 
     def _client_open(self, job: LeasedJob, round_: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""
@@ -91,8 +109,11 @@ class Publisher(RoundJobs):
         document = encode_head_list(figures.head, settings.params, figures.design, optin_result=named)
         content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         spend = client_spend(figures, settings)
+        issuer = settings.token_issuer
+        # One key for all devices, from the round's first report to its last: an issuer's new key is for later rounds.
+        terms = self._fetch_terms(issuer, self._clock.now()) if issuer else None
         try:
-            self._open_to_clients(job, round_, content, settings, spend)
+            self._open_to_clients(job, round_, content, settings, spend, terms)
         except BudgetExceeded:
             # Another task of the population was faster. Nothing of the list was published.
             self._give_up(job, round_, "budget-exceeded")
@@ -102,7 +123,13 @@ class Publisher(RoundJobs):
         return None if content is None else decode_optin_result(json.loads(content))
 
     def _open_to_clients(
-        self, job: LeasedJob, round_: Round, content: bytes, settings: TaskSettings, spend: Spend
+        self,
+        job: LeasedJob,
+        round_: Round,
+        content: bytes,
+        settings: TaskSettings,
+        spend: Spend,
+        terms: TokenPart | None,
     ) -> None:
         now = self._clock.now()
         closes, window = now + settings.client_seconds, settings.window_at(now)
@@ -119,6 +146,7 @@ class Publisher(RoundJobs):
                 client_opens=now,
                 client_closes=closes,
                 grace_until=closes + settings.grace_seconds,
+                tokens=canonical_json(encode(terms)).decode() if terms else None,
             )
             self._store.jobs.finish(job)
             self._store.on_point("client open: before commit")
@@ -215,7 +243,7 @@ class Publisher(RoundJobs):
             phase=phase,
             round=current.number if current else 0,
             killed=task.killed,
-            min_device_version=settings.min_device_version,
+            min_device_version=settings.oldest_device,
             silent_devices=settings.silent_devices,
             method=settings.method,
             epsilon=repr(float(settings.epsilon)),
@@ -253,6 +281,7 @@ class Publisher(RoundJobs):
             report_bytes=shape_of(round_).size,
             opens=round_.client_opens,
             closes=round_.client_closes,
+            tokens=token_terms_of(round_),
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from searchblend.blender.release import HeadFigures
+from searchblend.core.errors import RunError
 from searchblend.service.actions import JOB_ARROWS
 from searchblend.service.clock import Clock
 from searchblend.service.lifecycle import REVIEWED, Lifecycle
@@ -29,12 +30,18 @@ MOST_ATTEMPTS: Final = 8
 """of a job that fails by itself: about four minutes of trying"""
 INTERRUPTED_SECONDS: Final = 2
 """until a job that the database interrupted is tried again"""
+POSTPONED_SECONDS: Final = 30
+"""until a job that waits for someone outside is tried again"""
 WORKER: Final = "worker"
 _LONGEST_WAIT: Final = 300
 _NEVER_GIVEN_UP: Final = "shred"
 """also the one job that is done whatever the state of its round"""
 _BEFORE: Final = {arrow.job: arrow.before for arrow in JOB_ARROWS}
 Step = Callable[[LeasedJob, Round], None]
+
+
+class Postponed(RunError):
+    """What a job needs is not in the service's hands, and away: it is tried again however long that takes."""
 
 
 class Runner(Protocol):
@@ -151,6 +158,9 @@ class Worker:
         except StoreUnavailable:
             self._interrupted.append(job)
             raise
+        except Postponed as error:
+            self._logbook.failure("job postponed", error, job=job.kind)
+            self._store.jobs.give_back(job, self._clock.now() + POSTPONED_SECONDS, counted=False)
         except (LeaseLost, WrongState) as error:
             self._logbook.failure("job overtaken", error, job=job.kind)
             self._retry_later(job)
