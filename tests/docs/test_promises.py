@@ -131,7 +131,7 @@ def test_pages_and_output_say_from_how_many_users_on_something_is_listed(default
     assert {math.ceil(threshold) for threshold in several} == {10}
     assert "from about 10 on with more" in page("docs/explanation/threat-model.md")
     assert f"a query is named from a weight of {weight:.3g} users on (noise scale 1.89)" in default_run.printed
-    assert f"a query is listed from about {alone} opt-in users on who search for nothing else" in default_run.printed
+    assert f"a query needs about {alone} opt-in users who search for nothing else" in default_run.printed
 
 
 def test_a_large_delta_is_refused_as_the_pages_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -19,6 +19,7 @@ _CONFIG: Final = "--config"
 _CONFIG_DEST: Final = "config_file"
 """not ``config``, which is the file of settings of ``serve``"""
 _NOT_KEYS: Final = ("--help", _CONFIG)
+_NUMBERS: Final = {"float": "a number", "int": "a whole number"}
 RENAMED_DEST: Final = "renamed"
 """where the old spellings that were typed are kept: each with its new one"""
 
@@ -71,7 +72,20 @@ class CommandParser(argparse.ArgumentParser):
         else:
             left_over = re.findall(r"(?<!\S)--[\w-]+", message) if message.startswith("unrecognized") else []
             wrong, right = "".join(left_over[:1]), list(self._option_string_actions)
+            message = _in_our_words(message)
         return message + (_suggestion(wrong, right) if wrong else "")
+
+
+def _in_our_words(message: str) -> str:
+    """As other refusals say it: the flag, what was expected, what was there."""
+    flag, _, problem = message.removeprefix("argument ").partition(": ")
+    if not problem or not message.startswith("argument "):
+        return message
+    if wrong := re.fullmatch(r"invalid (float|int) value: ('.*')", problem, re.DOTALL):
+        problem = f"expected {_NUMBERS[wrong[1]]}, found {wrong[2]}"
+    elif wrong := re.fullmatch(r"invalid choice: (.*) \(choose from (.*)\)", problem, re.DOTALL):
+        problem = f"expected one of {wrong[2].replace(chr(39), '')}; found {wrong[1]}"
+    return f"{flag}: {problem}"
 
 
 def add_command(commands: Commands, name: str, summary: str, examples: str | None = None) -> argparse.ArgumentParser:

@@ -44,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0, 1 for a failure, 2 for misuse."""
     _open_what_is_closed()
     _escape_what_cannot_be_encoded()
-    words = sys.argv[1:] if arguments is None else arguments
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"]:  # as other programs have it: help, help run
+        words = [*words[1:], "--help"]
     try:
         options = build_parser(words[0] if words else "").parse_args(words)
         speak(quiet=getattr(options, "quiet", False), verbose=getattr(options, "verbose", False))

@@ -78,8 +78,8 @@ def test_a_date_and_the_options_of_a_click_graph(config):
         ("html = 1", "html: expected true or false"),
         ("epsilon = true", "epsilon: expected a value"),
         ("epsilon = [1, 2]", "epsilon: expected a string or a number"),
-        ("method = 'other'", "argument --method: invalid choice: 'other'"),
-        ("epsilon = 'much'", "argument --epsilon: invalid float value: 'much'"),
+        ("method = 'other'", "--method: expected one of best, paper; found 'other'"),
+        ("epsilon = 'much'", "--epsilon: expected a number, found 'much'"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_misuse_in_one_line(config, capsys, content, expected):

@@ -53,6 +53,32 @@ def test_the_word_that_was_probably_meant_is_named(arguments, meant, capsys):
     assert capsys.readouterr().err.endswith(f"; did you mean {meant}?\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "log", "--epsilon", "abc"], "--epsilon: expected a number, found 'abc'"),
+        (["run", "log", "--max-queries", "2.5"], "--max-queries: expected a whole number"),
+        (["run", "log", "--method", "bests"], "--method: expected one of best, paper; found 'bests'"),
+        (["run", "log", "--opt-in", "5"], "--opt-in: expected a share in (0, 1)"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_flag_with_what_was_expected(arguments, says, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert f"searchblend: error: {says}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("typed", "same"), [(["help"], ["--help"]), (["help", "run"], ["run", "--help"])])
+def test_help_is_a_word_too(typed, same, capsys):
+    printed = []
+    for arguments in (typed, same):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
 def test_a_word_like_no_other_gets_no_suggestion(capsys):
     with pytest.raises(SystemExit):
         main(["run", "log", "--xyzzy"])

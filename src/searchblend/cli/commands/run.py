@@ -37,8 +37,10 @@ PLAYED: Final = (
     "note: this run plays the clients' devices, and you hold their rows; to publish a log, `searchblend release run` "
     "says more at the same promise"
 )
-_BY_COUNT: Final = "a record is listed from about {} opt-in users on"
-_BY_WEIGHT: Final = "a query is listed from about {} opt-in users on who search for nothing else, and more who do"
+_BY_COUNT: Final = "a record needs about {} opt-in users to be listed"
+_BY_WEIGHT: Final = (
+    "a query needs about {} opt-in users who search for nothing else, more if they search for other things too"
+)
 _ONE_QUERY_EACH: Final = 0.9
 """ρ = E[s²]/E[s] of a user's own share s of a query, from which on one record says as much as all"""
 _DRY_RUNS: Final = 2
