@@ -160,7 +160,12 @@ class Service:
             [curator, publisher, Estimator(self.store, self.clock)],
             tick=True,
             first=[curator.destroy_overdue, curator.remember_withdrawals],
-            each_time=[self.store.artifacts.wipe, curator.destroy_leftovers, publisher.refresh_manifests],
+            each_time=[
+                self.store.artifacts.wipe,
+                curator.destroy_leftovers,
+                curator.set_asked_cap,
+                publisher.refresh_manifests,
+            ],
             logbook=Logbook(self.log),
             metrics=ServiceMetrics(),
         )

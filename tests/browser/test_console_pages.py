@@ -21,6 +21,7 @@ PAGES = {
     "overview": ("operator", "/console"),
     "new-task": ("operator", "/console/new-task"),
     "task": ("operator", "/console/tasks/{lively}"),
+    "adjust": ("operator", "/console/tasks/{lively}/adjust"),
     "round-published": ("operator", "/console/tasks/{lively}/rounds/3"),
     "round-running": ("operator", "/console/tasks/{running}/rounds/1"),
     "round-ended": ("operator", "/console/tasks/{aborted}/rounds/1"),
@@ -35,7 +36,7 @@ PAGES = {
     "public-embed": (None, "/trends/{lively}/embed"),
     "public-enrol": (None, "/enrol/{lively}"),
     "local-search": ("viewer", "/console/tasks/{lively}/search?typed=weathr"),
-    "budget": ("viewer", "/console/budget"),
+    "budget": ("operator", "/console/budget"),
     "planner": ("viewer", "/console/planner?users=20000&show=1"),
     "audit": ("auditor", "/console/audit"),
     "users": ("auditor", "/console/users"),
@@ -74,7 +75,7 @@ def test_every_page(browser, site):
 
 
 def complaints(browser, site) -> dict[str, list[str]]:
-    """What is wrong with each page in each look, opened by somebody who may."""
+    """What is wrong with each page in each look, opened by a user who may."""
     found = {}
     with visiting(browser, site.address) as visitor:
         for role, names in BY_ROLE.items():

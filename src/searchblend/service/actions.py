@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Literal, TypeVar
 
-from searchblend.core.documents import Between
+from searchblend.core.documents import Between, JsonObject
 from searchblend.service.review import Rejection, Review
 from searchblend.store.states import ENDED, State
 
@@ -46,6 +46,13 @@ class Extension:
     """How much longer a window stays open."""
 
     hours: Annotated[int, Between(1, MOST_HOURS)] = 24
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """New values of a task's settings, by name; only those that need no new consent."""
+
+    settings: JsonObject
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,16 @@ TASK_ACTIONS: Final[tuple[Action[Task, Any], ...]] = (
         after=State.DRAFT,
         address="rounds",
         done="The round is drafted. No one has been asked yet.",
+    ),
+    Action(
+        "adjust",
+        "operator",
+        "Change settings for coming rounds that need no new consent.",
+        Adjustment,
+        lambda lifecycle, task, adjustment, actor: lifecycle.adjust(task, adjustment.settings, actor=actor),
+        on="task",
+        gives="task",
+        done="The settings are changed for rounds that are drafted from now on.",
     ),
     Action(
         "kill",

@@ -5,26 +5,31 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from searchblend.accounting.totals import BudgetCap
 from searchblend.blender.release import HeadFigures
-from searchblend.core.documents import JsonObject, encode
+from searchblend.core.documents import JsonObject, decode, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.aggregate import read_counts
 from searchblend.service.clock import Clock
 from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
 from searchblend.service.round_model import (
+    adjusted_name,
     decode_figures,
     encode_figures,
     method_of,
+    settings_now,
     settings_of,
     shape_document,
     shape_of,
     shredding_deadline,
+    task_now,
 )
-from searchblend.service.task_settings import TaskSettings
+from searchblend.service.task_settings import ADJUSTABLE, TaskSettings
 from searchblend.store.audit import AuditRow
 from searchblend.store.backup import read_backup
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
@@ -48,10 +53,12 @@ NO_CAP: Final = (
     "no cap is on record, so nothing would bound what rounds cost together; set one (searchblend task cap "
     "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
 )
+_ASKED_CAP: Final = "cap asked for"
 _TASK_BYTES: Final = 16
 ASKED_SECONDS: Final = 86_400
 """how long the first of two people's wish holds"""
 _ASKED: Final = "{} asked for"
+_NO_RISE: Final = "only whoever runs the service raises a cap (searchblend task cap)"
 _SKIPPED: Final = 1000
 """round numbers that may have been given out after a backup was made"""
 _NOT_THE_OPENER: Final = "the reviewer must not be the person who opened the round"
@@ -72,9 +79,59 @@ class Lifecycle:
         task = secrets.token_hex(_TASK_BYTES)
         return self._store.rounds.add_task(task, settings.name, encode(settings), actor=actor, now=self._now)
 
+    def task(self, name: str) -> Task:
+        """By id, else by name: as its coming rounds see it."""
+        return task_now(self._store, self._store.rounds.task(name))
+
+    def adjust(self, task: Task, changes: Mapping[str, Any], *, actor: str) -> Task:
+        """Other settings for rounds that are drafted from now on; those under way keep what they were drafted with."""
+        if not changes:
+            raise InvalidParameter("settings", "expected at least one")
+        with self._store.transaction():
+            task = self._store.rounds.task(task.task)
+            if task.killed:
+                raise WrongState("the task was stopped")
+            made, before = encode(settings_of(task)), encode(settings_now(self._store, task))
+            settings = settings_of(task).adjusted({name: before[name] for name in ADJUSTABLE} | dict(changes))
+            settings.check_for_rounds()
+            after = encode(settings)
+            differs = {name: after[name] for name in ADJUSTABLE if after[name] != made[name]}
+            self._store.artifacts.keep(0, adjusted_name(task), json.dumps(differs).encode())
+            changed = {name: [before[name], after[name]] for name in ADJUSTABLE if after[name] != before[name]}
+            self._store.audit.append(actor, "task adjusted", self._now, {"task": task.task, "changes": changed})
+        return self.task(task.task)
+
+    def ask_for_cap(self, cap: BudgetCap, *, actor: str) -> None:
+        """Ask the curator, which may write the ledger, for a first cap or a lower one.
+
+        Raising it is for whoever runs the service (``searchblend task cap``): no operator lifts their own limit.
+        """
+        with self._store.transaction():
+            before = self._store.ledger.book().cap
+            cap = replace(cap, planned=before is not None and before.planned)
+            if why := why_not_lower(before, cap):
+                raise InvalidParameter(*why)
+            self._store.artifacts.keep(0, _ASKED_CAP, json.dumps(encode(cap)).encode())
+            self._store.audit.append(actor, "cap asked for", self._now, encode(cap))
+
+    def set_asked_cap(self, *, actor: str) -> int:
+        """Put on record what was asked for, if it is still no rise; how many caps: 0 or 1."""
+        content = self._store.artifacts.kept(0, _ASKED_CAP)
+        if content is None:
+            return 0
+        with self._store.transaction():
+            self._store.artifacts.drop(0, _ASKED_CAP)
+            cap = decode(BudgetCap, json.loads(content))
+            if why_not_lower(self._store.ledger.book().cap, cap):
+                self._store.audit.append(actor, "cap refused", self._now, encode(cap))
+                return 0
+            self._store.ledger.set_cap(cap)
+            self._store.audit.append(actor, "cap set", self._now, encode(cap))
+        return 1
+
     def draft_round(self, task: Task, *, actor: str) -> Round:
         """A new round with the task's settings as they are now; one at a time."""
-        settings = settings_of(task)
+        settings = settings_now(self._store, self._store.rounds.task(task.task))
         settings.check_for_rounds()
         with self._store.transaction():
             if task.killed:
@@ -382,7 +439,7 @@ class Lifecycle:
         return True
 
     def _tick_schedule(self, task: Task) -> bool:
-        settings = settings_of(task)
+        settings = settings_now(self._store, task)
         rounds = self._store.rounds.rounds(task.task)
         if task.killed or not settings.repeat_seconds or not rounds or rounds[-1].state not in ENDED:
             return False
@@ -426,6 +483,19 @@ def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exceptio
     except Exception as error:  # a row of another version, or damaged: the others' deadlines must be kept
         on_failure(error, row.task)
         return False
+
+
+def why_not_lower(before: BudgetCap | None, after: BudgetCap) -> tuple[str, str] | None:
+    """Field and reason, if a cap would allow anything that the one before forbids."""
+    for name, old, new in (
+        ("per_window", before and before.window, after.window),
+        ("lifetime", before and before.lifetime, after.lifetime),
+    ):
+        if old and (new is None or new.epsilon > old.epsilon or new.delta > old.delta):
+            return name, f"expected at most ε = {old.epsilon:g}, δ = {old.delta:g}: {_NO_RISE}"
+    if before and after.planned and not before.planned:
+        return "planned", _NO_RISE
+    return None
 
 
 def is_opener(actor: str, round_: Round) -> bool:

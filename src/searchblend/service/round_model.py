@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.estimates import Estimates, Floats, GroupEstimates
 from searchblend.blender.method import Method, method_named
 from searchblend.blender.release import HeadFigures
-from searchblend.core.documents import JsonObject, Natural, Sha256, decode
+from searchblend.core.documents import JsonObject, Natural, Sha256, decode, encode
 from searchblend.core.errors import MessageError, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.task_settings import TaskSettings
@@ -29,10 +30,47 @@ from searchblend.wire.sealed import SealingContext
 from searchblend.wire.signing import RoundKey, is_signed
 from searchblend.wire.tokens import TokenVerifier
 
+_ADJUSTED: Final = "adjusted settings of "
+
 
 def settings_of(row: Task | Round) -> TaskSettings:
     """What a task asks for now, or a round since it was drafted."""
     return decode(TaskSettings, row.settings)
+
+
+def settings_now(store: ServiceStore, task: Task) -> TaskSettings:
+    """What rounds that are drafted now are asked with: the task's settings, and what was adjusted since.
+
+    The adjustments are a document of their own: no process may change the settings that people agreed to.
+    """
+    content = store.artifacts.kept(0, adjusted_name(task))
+    return settings_of(task).adjusted(json.loads(content)) if content else settings_of(task)
+
+
+def task_now(store: ServiceStore, task: Task) -> Task:
+    """The task as its coming rounds see it."""
+    return _with(task, store.artifacts.kept(0, adjusted_name(task)))
+
+
+def tasks_now(store: ServiceStore) -> list[Task]:
+    """All tasks as their coming rounds see them."""
+    contents = store.artifacts.kept_under(0, _ADJUSTED)
+    return [_with(task, contents.get(adjusted_name(task))) for task in store.rounds.tasks()]
+
+
+def _with(task: Task, content: bytes | None) -> Task:
+    """Adjustments that cannot be read leave empty settings, which no use accepts."""
+    if content is None:
+        return task
+    try:
+        return replace(task, settings=encode(settings_of(task).adjusted(json.loads(content))))
+    except (SearchblendError, AttributeError, TypeError, ValueError, RecursionError):
+        return replace(task, settings={})
+
+
+def adjusted_name(task: Task) -> str:
+    """Of the document that holds what was adjusted."""
+    return f"{_ADJUSTED}{task.task}"
 
 
 def sealing_context(round_: Round) -> SealingContext:

@@ -247,7 +247,7 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
             CuratorProcess(settings, clock, curator.excluded_jobs, anonymous_intake=services.anonymous_intake)
         )
         first += [curator.destroy_overdue, curator.remember_withdrawals]
-        each_time.append(curator.destroy_leftovers)
+        each_time += [curator.destroy_leftovers, curator.set_asked_cap]
     if settings.plays("publisher"):
         publisher = Publisher(store, clock, SigningKeys.of(settings), curator_points(settings))
         runners.append(publisher)

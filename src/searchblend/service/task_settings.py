@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from searchblend.blender.method import METHODS
-from searchblend.core.documents import Between, Matching, OneOf, Strict, check
-from searchblend.core.errors import InvalidParameter
+from searchblend.core.documents import Between, Matching, OneOf, Strict, check, decode, encode
+from searchblend.core.errors import InvalidParameter, listed
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
@@ -34,6 +35,27 @@ NotNegative: TypeAlias = Annotated[int, Between(0, _MOST)]
 Issuer: TypeAlias = Annotated[str, Matching(f"(?:{ORIGIN})?", "https://HOST, http:// on this machine, or nothing")]
 _WITH_TOKENS: Final = "0.2"
 """the first version of devices that pay with tokens; an earlier one would spend its ε on a report that is refused"""
+ADJUSTABLE: Final[Mapping[str, Literal["freely", "up", "down"]]] = {
+    "expected_clients": "freely",
+    "optin_seconds": "freely",
+    "client_seconds": "freely",
+    "grace_seconds": "freely",
+    "repeat_seconds": "freely",
+    "min_device_version": "freely",
+    "min_optin": "up",
+    "min_clients": "up",
+    "min_queries": "up",
+    "shred_seconds": "down",
+    "uncapped": "down",
+}
+"""what may change without a new consent, and to which side of what the task was made with: no round may ask for more
+than people agreed to, have fewer of them, keep raw records for longer, or cost more than a cap allowed"""
+_WHY_KEPT: Final[Mapping[str, str]] = {
+    "name": "people know the task by it",
+    "population": "the ledger charges it for what the task has cost",
+    "budget_window": "the cap counts by it what the task has cost",
+}
+_AGREED: Final = "people who joined agreed to it"
 
 
 @dataclass(frozen=True)
@@ -142,6 +164,28 @@ class TaskSettings(Strict):
                 "writes that sentence by itself: leave it out",
             )
 
+    def adjusted(self, changes: Mapping[str, Any]) -> TaskSettings:
+        """These settings, which a task was made with, but for what may change without a new consent (``ADJUSTABLE``).
+
+        A change of anything else is refused by name, with the reason.
+        """
+        document = encode(self)
+        for name, value in changes.items():
+            if name not in document:
+                raise InvalidParameter(listed([name]), "a task has no such setting")
+            if name not in ADJUSTABLE and value != document[name]:
+                why = _WHY_KEPT.get(name, _AGREED)
+                raise InvalidParameter(name, f"cannot change: {why}; make a new task like this one instead")
+        after = decode(TaskSettings, {**document, **changes})
+        for name, side in ADJUSTABLE.items():
+            first, now = getattr(self, name), getattr(after, name)
+            if (side == "up" and now < first) or (side == "down" and now > first):
+                bound = "at least" if side == "up" else "at most"
+                raise InvalidParameter(
+                    name, f"expected {bound} {_shown(first)}, with which the task was made: {_AGREED}"
+                )
+        return after
+
     @property
     def oldest_device(self) -> str:
         """The version that a device needs."""
@@ -178,6 +222,10 @@ class TaskSettings(Strict):
 def _numbers(version: str) -> list[int]:
     """What is not a version is newer than every one; devices refuse it by themselves."""
     return [int(part) for part in version.split(".")] if DEVICE_VERSION.fullmatch(version) else [_MOST]
+
+
+def _shown(value: int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:,}"
 
 
 def _check_string(field: str, value: str, longest: int) -> None:

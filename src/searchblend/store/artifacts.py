@@ -99,6 +99,14 @@ class Artifacts:
         )
         return bytes(rows[0][0]) if rows else None
 
+    def kept_under(self, round_key: int, prefix: str) -> dict[str, bytes]:
+        """All whose names begin so."""
+        rows = self._database.execute(
+            "SELECT name, content FROM documents WHERE round_key = ? AND substr(name, 1, ?) = ?",
+            (round_key, len(prefix), prefix),
+        )
+        return {name: bytes(content) for name, content in rows}
+
     def drop(self, round_key: int, name: str) -> None:
         """Remove an inner document. On SQLite its bytes stay in the log beside the file until ``wipe`` has run."""
         self._database.execute("DELETE FROM documents WHERE round_key = ? AND name = ?", (round_key, name))

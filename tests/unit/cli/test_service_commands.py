@@ -40,6 +40,10 @@ def test_a_task_is_made_shown_capped_and_killed(run):
     assert (code, made["settings"]["epsilon"], made["settings"]["market"]) == (0, 2, "en-GB")
     assert {task["name"] for task in run("task", "list")[1]["tasks"]} == {"free", "searches"}
     assert run("task", "show", "searches")[1]["task"] == made["task"]
+    assert run("task", "adjust", "searches", "min_optin=700", "grace_seconds=60")[1]["settings"]["min_optin"] == 700
+    assert {task["settings"]["min_optin"] for task in run("task", "list")[1]["tasks"]} == {500, 700}
+    assert run("task", "show", "searches")[1]["settings"]["grace_seconds"] == 60
+    assert "epsilon: cannot change: people who joined agreed to it" in run("task", "adjust", "searches", "epsilon=1")[2]
     assert len(run("task", "enrol", "searches", "3")[1]["codes"]) == 3
     assert run("task", "kill", "searches")[1]["killed"] is True
     code, _, err = run("round", "draft", "searches")

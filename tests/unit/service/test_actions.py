@@ -43,7 +43,7 @@ def test_only_what_needs_a_local_file_is_missing_anywhere():
 
 def test_every_arrow_that_loses_or_spends_something_asks_first():
     silent = {action.name for action in (*TASK_ACTIONS, *ROUND_ACTIONS) if action.asks is None}
-    assert silent == {"draft", "enrol", "open", "load-counts", "extend"}
+    assert silent == {"draft", "enrol", "adjust", "open", "load-counts", "extend"}
 
 
 def test_every_arrow_of_the_law_is_in_the_table_and_no_other():

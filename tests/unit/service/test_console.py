@@ -20,6 +20,7 @@ from console_person import Person
 from console_site import BAD_URL, SCRIPT, SETTINGS, searchers
 from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 from searchblend.service.api.writers import LOCKED_SECONDS, MOST_FAILURES, AccountLock
 from searchblend.service.console.public_pages import Imprint, link_of
@@ -33,7 +34,9 @@ from searchblend.service.console.task_page import GROUPS, default_values, settin
 from searchblend.service.console.users_page import read_users
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.console.words import percent
-from searchblend.service.task_settings import TaskSettings
+from searchblend.service.lifecycle import why_not_lower
+from searchblend.service.round_model import adjusted_name, settings_now, settings_of, task_now
+from searchblend.service.task_settings import ADJUSTABLE, TaskSettings
 from searchblend.store.ledger_book import canonical, chained
 from searchblend.store.reports import ReportOutcome
 from searchblend.store.states import State
@@ -50,6 +53,8 @@ ALLOWED = {
     "POST /console/new-task": {"operator"},
     f"GET {TASK}": ALL_ROLES,
     f"POST {TASK}/rounds": {"operator"},
+    f"GET {TASK}/adjust": {"operator"},
+    f"POST {TASK}/adjust": {"operator"},
     f"POST {TASK}/kill": {"operator"},
     f"POST {TASK}/enrolments": {"operator"},
     f"GET {TASK}/trends": ALL_ROLES,
@@ -72,6 +77,7 @@ ALLOWED = {
     "GET /console/trends": ALL_ROLES,
     "GET /console/search": ALL_ROLES,
     "GET /console/budget": ALL_ROLES,
+    "POST /console/budget": {"operator"},
     "GET /console/planner": ALL_ROLES,
     "GET /console/refusals": ALL_ROLES,
     "GET /console/users": {"operator", "auditor"},
@@ -573,6 +579,96 @@ def test_a_new_task_like_another_has_its_settings_and_no_name(operator):
     assert 'name="name" type="text" maxlength="100" required value=""' in page
     assert ">Ask.</textarea>" in page  # and not the sentence about a number that the form may change
     assert operator.get("/console/new-task", {"like": "none"}).status_code == 404
+
+
+def test_settings_change_for_coming_rounds_if_no_one_agreed_to_them(fresh):
+    parts, operator = fresh.parts, Person(fresh, "operator")
+    task = parts.task(**SETTINGS, name="adjusted")
+    parts.open(task)
+    at = f"/console/tasks/{task.task}"
+    page = operator.get(f"{at}/adjust").text
+    asked = set(re.findall(r'<(?:input|select)[^>]* name="([a-z_]+)"', page)) - {"form"}
+    assert {name for name in asked if not name.endswith("_unit")} == set(ADJUSTABLE) | {"asks_uncapped"}
+    form = {"min_optin": "60", "optin_seconds": "4", "optin_seconds_unit": "days", "asks_uncapped": "yes"}
+    assert operator.post(f"{at}/adjust", form).headers["location"] == f"{at}?done=adjust"
+    assert parts.current(task).settings["min_optin"] == 50, "a round under way keeps its own"
+    assert parts.store.rounds.task(task.task).settings == task.settings, "and so does what people agreed to"
+    shown = fresh.admin("GET", f"/tasks/{task.task}").json()["settings"]
+    assert (shown["min_optin"], shown["optin_seconds"], shown["uncapped"]) == (60, 4 * 86_400, False)
+    refused = operator.post(f"{at}/adjust", {**form, "min_optin": "49"})
+    assert (refused.status_code, "min_optin: expected at least 50" in html.unescape(refused.text)) == (400, True)
+    assert 'value="49"' in refused.text
+    parts.lifecycle.abort(parts.current(task), actor="ann", reason="operator")
+    drafted = parts.lifecycle.draft_round(parts.store.rounds.task(task.task), actor="ann")
+    assert (drafted.settings["min_optin"], drafted.settings["optin_seconds"]) == (60, 4 * 86_400)
+    assert drafted.settings["consent"] == task.settings["consent"]
+    assert "<dd>4 days</dd>" in operator.get(at).text
+    changes = [row.entry.detail["changes"] for row in parts.store.audit.rows() if row.entry.action == "task adjusted"]
+    assert changes == [{"min_optin": [50, 60], "optin_seconds": [3 * 86_400, 4 * 86_400], "uncapped": [True, False]}]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("epsilon", 2.0, "people who joined agreed to it"),
+        ("consent", "Else.", "people who joined agreed to it"),
+        ("population", "others", "the ledger charges it"),
+        ("shred_seconds", 6 * 86_400, "expected at most 432,000"),
+        ("min_queries", 1, "expected at least 2"),
+        ("optin_seconds", 9 * 86_400, "expected more than optin_seconds"),
+        ("colour", "red", "no such setting"),
+        ("min_optin", "many", "expected a whole number"),
+    ],
+)
+def test_a_setting_that_people_agreed_to_is_refused_by_name_with_the_reason(http, name, value, why):
+    task = http.parts.task(**SETTINGS, name=f"refuses {name}")
+    with pytest.raises(InvalidParameter, match=re.escape(why)) as refused:
+        http.parts.lifecycle.adjust(task, {"grace_seconds": 60, name: value}, actor="ann")
+    assert refused.value.field == ("shred_seconds" if name == "optin_seconds" else name)
+    assert settings_now(http.parts.store, task) == settings_of(task), "all or nothing"
+
+
+def test_adjustments_that_someone_wrote_by_hand_change_no_promise(http):
+    task = http.parts.task(**SETTINGS, name="by hand")
+    for content in (b'{"epsilon": 9}', b'{"min_optin": 2}', b"[1]", b"{"):
+        http.parts.store.artifacts.keep(0, adjusted_name(task), content)
+        assert task_now(http.parts.store, task).settings == {}
+        with pytest.raises((InvalidParameter, ValueError, AttributeError)):
+            http.parts.lifecycle.draft_round(task, actor="ann")
+    http.parts.store.artifacts.drop(0, adjusted_name(task))
+    assert task_now(http.parts.store, task) == task
+
+
+def test_a_cap_is_set_and_lowered_by_operators_and_raised_by_no_one_of_them(fresh):
+    parts, operator = fresh.parts, Person(fresh, "operator")
+    asked = {"per_window_epsilon": "8", "per_window_delta": "1e-4", "lifetime_epsilon": "", "lifetime_delta": ""}
+    assert "Set a cap" in operator.get("/console/budget").text
+    assert operator.post("/console/budget", asked).headers["location"] == "/console/budget?done=cap"
+    assert parts.store.ledger.book().cap is None, "the console writes no ledger"
+    parts.work()
+    assert parts.store.ledger.book().cap == BudgetCap(Budget(8.0, 1e-4))
+    assert "Lower the cap" in operator.get("/console/budget").text
+    for change in ({"per_window_epsilon": "8.5"}, {"per_window_delta": "1e-3"}, {"per_window_epsilon": "x"}):
+        assert operator.post("/console/budget", {**asked, **change}).status_code == 400
+    nothing = operator.post("/console/budget", dict.fromkeys(asked, ""))
+    assert nothing.status_code == 400
+    lower = {**asked, "per_window_epsilon": "6", "lifetime_epsilon": "50", "lifetime_delta": "1e-3"}
+    assert operator.post("/console/budget", lower).status_code == 303
+    parts.work()
+    assert parts.store.ledger.book().cap == BudgetCap(Budget(6.0, 1e-4), Budget(50.0, 1e-3))
+    assert operator.post("/console/budget", asked).status_code == 400, "without the lifetime's it would allow more"
+    done = [(row.entry.actor, row.entry.action) for row in parts.store.audit.rows() if "cap" in row.entry.action]
+    assert done == [("operator", "cap asked for"), ("curator", "cap set")] * 2
+
+
+def test_a_cap_that_was_asked_for_is_compared_again_when_it_is_set(fresh):
+    parts = fresh.parts
+    parts.lifecycle.ask_for_cap(BudgetCap(Budget(8.0, 1e-4)), actor="ann")
+    parts.store.ledger.set_cap(BudgetCap(Budget(2.0, 1e-4)))
+    parts.work()
+    assert parts.store.ledger.book().cap == BudgetCap(Budget(2.0, 1e-4))
+    assert "cap refused" in [row.entry.action for row in parts.store.audit.rows()]
+    assert why_not_lower(BudgetCap(Budget(2.0, 1e-4)), BudgetCap(Budget(2.0, 1e-4), planned=True))
 
 
 def test_the_audit_log_is_read_checked_and_taken_away(fresh):

@@ -119,6 +119,7 @@ class Played:
 def play(played: Played) -> None:
     roles = played.roles
     played.admin("POST", f"/tasks/{played.task}/enrolments", json={"count": 2})
+    played.admin("POST", f"/tasks/{played.task}/adjust", json={"settings": {"expected_clients": 600}})
     played.admin("PUT", "/blocklist", "reviewer", json={"words": ["zzz"]})
     # A whole round that the curator's clock moves, and one by the admin's.
     played.open()
@@ -162,6 +163,11 @@ def play(played: Played) -> None:
     played.reach(State.ABORTED)
     with roles.parts("owner") as owner:
         owner.store.ledger.set_cap(BudgetCap(None, Budget(1000, 0.5)))
+    with roles.parts("admin") as admin:
+        admin.lifecycle.ask_for_cap(BudgetCap(None, Budget(900, 0.5)), actor="operator")
+    roles.work("curator")
+    with roles.parts("owner") as owner:
+        assert owner.store.ledger.book().cap == BudgetCap(None, Budget(900, 0.5))
     played.open()
     played.contribute()
     played.close_by("curator")

@@ -11,7 +11,7 @@ from searchblend.cli.arguments import add_actions, add_cap, add_command, positiv
 from searchblend.cli.service_options import actor_of, add_place, add_token_file, opened, print_document, read_json
 from searchblend.core.documents import JsonObject, decode, encode
 from searchblend.core.errors import UsageError
-from searchblend.service.actions import ASK_AGAIN, Action, NewCodes, Nothing, actions_for, is_done
+from searchblend.service.actions import ASK_AGAIN, Action, Adjustment, NewCodes, Nothing, actions_for, is_done
 from searchblend.service.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ examples:
   searchblend task create searches --set epsilon=2 --set market=en-GB
   searchblend task create searches --settings task.json
   searchblend task list --json
+  searchblend task adjust searches min_clients=2000    for rounds that are drafted from now on
   searchblend task enrol searches 100                  codes for opt-in users, shown once
   searchblend task ledger                              debits of all rounds, totals, what is left of the cap
   searchblend task kill searches
@@ -51,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, action in _actions().items():
         changes.append(add_command(commands, name, action.help, EXAMPLES))
         changes[-1].add_argument("task", metavar="TASK", help="name or id of the task")
+        if action.needs is Adjustment:
+            changes[-1].add_argument("settings", nargs="+", metavar="NAME=VALUE", help="new values of settings")
         if action.needs is NewCodes:
             changes[-1].add_argument("count", type=positive_int, metavar="N", help="number of codes")
     cap = add_command(commands, "cap", "put a cap on the budget of all users", EXAMPLES)
@@ -73,23 +76,30 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _act(options: argparse.Namespace, store: ServiceStore, lifecycle: Lifecycle, settings: TaskSettings | None) -> Any:
+    from searchblend.service.round_model import tasks_now
+
     if settings is not None:
         return _document(lifecycle.add_task(settings, actor=actor_of(options, store, "operator")))
     if options.action == "list":
-        return {"tasks": [_document(task) for task in store.rounds.tasks()]}
+        return {"tasks": [_document(task) for task in tasks_now(store)]}
     if options.action == "cap":
         return _set_cap(options, store)
     if options.action == "ledger":
         return ledger_document(store.ledger.check())
     action = _actions().get(options.action)
     if action is None:
-        return _document(store.rounds.task(options.task))
+        return _document(lifecycle.task(options.task))
     actor = actor_of(options, store, action.role)
-    needs = NewCodes(options.count) if action.needs is NewCodes else Nothing()
-    result = action.take(lifecycle, store.rounds.task(options.task), needs, actor)
+    result = action.take(lifecycle, store.rounds.task(options.task), _needs(options, action.needs), actor)
     if not is_done(action, result):
         return {**_document(result), "next": ASK_AGAIN}
     return {"codes": result} if action.gives == "codes" else _document(result)
+
+
+def _needs(options: argparse.Namespace, needs: type) -> Nothing | NewCodes | Adjustment:
+    if needs is Adjustment:
+        return Adjustment(dict(_setting(pair, "NAME=VALUE") for pair in options.settings))
+    return NewCodes(options.count) if needs is NewCodes else Nothing()
 
 
 def _set_cap(options: argparse.Namespace, store: ServiceStore) -> Any:
@@ -134,22 +144,25 @@ def _settings(options: argparse.Namespace) -> TaskSettings:
     values: Any = read_json(options.settings) if options.settings else {}
     if not isinstance(values, dict):
         raise UsageError(f"{options.settings}: expected a JSON object")
-    for pair in options.set:
-        name, equals, text = pair.partition("=")
-        if not equals:
-            raise UsageError("--set: expected NAME=VALUE")
-        values[name] = _value(text)
+    values |= dict(_setting(pair, "--set") for pair in options.set)
     return decode(TaskSettings, {**values, "name": options.task})
 
 
-def _value(text: str) -> Any:
-    """A number or a truth value where it is one, else the text."""
+def _setting(pair: str, argument: str) -> tuple[str, Any]:
+    name, equals, string = pair.partition("=")
+    if not equals:
+        raise UsageError(f"{argument}: expected NAME=VALUE")
+    return name, _value(string)
+
+
+def _value(string: str) -> Any:
+    """A number or a truth value where it is one, else the string."""
     import json
 
     try:
-        return json.loads(text)
+        return json.loads(string)
     except (ValueError, RecursionError):
-        return text
+        return string
 
 
 def _document(task: Task) -> JsonObject:

@@ -31,7 +31,7 @@ from searchblend.service.api.documents import (
 )
 from searchblend.service.api.operations import Operation
 from searchblend.service.lifecycle import Lifecycle
-from searchblend.service.round_model import RoundNumbers
+from searchblend.service.round_model import RoundNumbers, tasks_now
 from searchblend.service.services import Services
 from searchblend.service.task_settings import TaskSettings
 from searchblend.store.rounds import Round, Task
@@ -72,7 +72,7 @@ class AdminCall:
 
     @property
     def task(self) -> Task:
-        return self.store.rounds.task(self.names["task"])
+        return self.lifecycle.task(self.names["task"])
 
     @property
     def round(self) -> Round:
@@ -209,7 +209,7 @@ _READ: Final[tuple[Endpoint[Nothing, Any], ...]] = (
         ROLES,
         "All tasks.",
         TaskList,
-        lambda call, _: TaskList([TaskView.of(task) for task in call.store.rounds.tasks()]),
+        lambda call, _: TaskList([TaskView.of(task) for task in tasks_now(call.store)]),
     ),
     _get(_TASK, ROLES, "One task with its settings.", TaskView, lambda call, _: TaskView.of(call.task)),
     _get(

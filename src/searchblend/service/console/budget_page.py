@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlencode
 
 from searchblend.accounting.spend import Spend
-from searchblend.accounting.totals import Totals, default_delta, total_of
+from searchblend.accounting.totals import BudgetCap, Totals, default_delta, total_of
+from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
 from searchblend.pages.charts import Chart, Series
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.planner_page import question_near
 from searchblend.service.console.words import plain
-from searchblend.service.round_model import settings_of
+from searchblend.service.round_model import settings_of, tasks_now
 from searchblend.store.ledger_book import Book, Entry, charged, planned_round
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
@@ -69,6 +72,7 @@ class PopulationBudget:
 
 @dataclass(frozen=True)
 class BudgetPage:
+    cap: BudgetCap | None
     cap_words: list[str]
     planned: bool
     populations: list[PopulationBudget]
@@ -76,8 +80,29 @@ class BudgetPage:
     rows: int
 
 
+def cap_of_form(form: Mapping[str, str]) -> BudgetCap:
+    """What the form asks for; a limit whose two fields are empty is none."""
+    limits = {}
+    for name in ("per_window", "lifetime"):
+        entered = [form.get(f"{name}_{part}", "").strip() for part in ("epsilon", "delta")]
+        limits[name] = _limit(name, *entered) if any(entered) else None
+    if not any(limits.values()):
+        raise InvalidParameter("per_window", "expected a cap for each window, for a lifetime, or both")
+    return BudgetCap(limits["per_window"], limits["lifetime"])
+
+
+def _limit(name: str, epsilon: str, delta: str) -> Budget:
+    try:
+        values = float(epsilon), float(delta)
+    except ValueError:
+        values = 0.0, 0.0
+    if not (0 < values[0] < math.inf and 0 < values[1] < 1):
+        raise InvalidParameter(name, "expected ε above 0 and δ between 0 and 1, for example 8 and 1e-4")
+    return Budget(*values)
+
+
 def read_budget(store: ServiceStore) -> tuple[Book, list[Task]]:
-    return store.ledger.book(), store.rounds.tasks()
+    return store.ledger.book(), tasks_now(store)
 
 
 def budget_page(book: Book, tasks: list[Task], now: int) -> BudgetPage:
@@ -88,6 +113,7 @@ def budget_page(book: Book, tasks: list[Task], now: int) -> BudgetPage:
         if budget:
             words.append(f"ε = {plain(budget.epsilon)}, δ = {plain(budget.delta)} for {name}")
     return BudgetPage(
+        cap=cap,
         cap_words=words,
         planned=bool(cap and cap.planned),
         populations=[_population(book, population) for population in populations],

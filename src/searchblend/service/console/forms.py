@@ -13,10 +13,10 @@ from starlette.responses import Response
 
 from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
-from searchblend.service.actions import Action, Extension, NewCodes, actions_for, is_done
+from searchblend.service.actions import Action, Adjustment, Extension, NewCodes, actions_for, is_done
 from searchblend.service.api.answers import number_of, refusal_of
 from searchblend.service.checkup import settings_trouble
-from searchblend.service.console import task_page
+from searchblend.service.console import budget_page, task_page
 from searchblend.service.console.round_page import Spent
 from searchblend.service.console.visit import (
     OPERATOR,
@@ -221,6 +221,7 @@ _READERS: Final[Mapping[type, Callable[[Mapping[str, list[str]]], Any]]] = {
     Review: review_of_form,
     NewCodes: _one_number(NewCodes, "count"),
     Extension: _one_number(Extension, "hours"),
+    Adjustment: task_page.adjustment_of_form,
 }
 """forms whose fields are not those of the request"""
 
@@ -238,6 +239,8 @@ class Forms:
                 ConsoleRoute("POST", f"{_PLACES[action.on]}/{action.path}", (action.role,), self._form(action))
                 for action in actions_for("console")
             ),
+            ConsoleRoute("GET", f"{TASK}/adjust", OPERATOR, self.adjust),
+            ConsoleRoute("POST", "/console/budget", OPERATOR, self.ask_for_cap),
             ConsoleRoute("GET", "/console/review", ROLES, self.queue),
             ConsoleRoute("GET", f"{ROUND}/review", REVIEWER, self.review),
             ConsoleRoute("GET", "/console/blocklist", REVIEWER, self.blocklist),
@@ -268,6 +271,8 @@ class Forms:
             except InvalidParameter as error:
                 if action.role in REVIEWER:
                     return await self.review(visit, problem=str(error))
+                if action.needs is Adjustment:
+                    return await self.adjust(visit, error)
                 raise
             if isinstance(result, QuestionPage):
                 fields = _kept_fields(visit.form)
@@ -316,6 +321,18 @@ class Forms:
                 visit, "new_task.html", 400, groups=task_page.GROUPS, values=values, wrong=wrong, problem=problem
             )
         return see_other(f"/console/tasks/{task.task}?done=task")
+
+    async def adjust(self, visit: Visit, refused: InvalidParameter | None = None) -> Response:
+        """The form that changes what needs no new consent; after a mistake with what was entered."""
+        view = await self._services.console.call(lambda store: task_page.read_adjust(store, visit.task, visit.fields))
+        wrong, problem = (refused.field, str(refused)) if refused else ("", "")
+        return console_page(visit, "adjust.html", 400 if refused else 200, view=view, wrong=wrong, problem=problem)
+
+    async def ask_for_cap(self, visit: Visit) -> Response:
+        """The curator sets it, since no one who is signed in here may write the ledger."""
+        cap = budget_page.cap_of_form(visit.fields)
+        await self._act(lambda store, lifecycle: lifecycle.ask_for_cap(cap, actor=visit.admin.name))
+        return see_other("/console/budget?done=cap")
 
     async def blocklist(self, visit: Visit) -> Response:
         words = await self._act(lambda store, lifecycle: lifecycle.blocklist())

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Final, get_type_hints
 
 from searchblend.blender.report_odds import list_odds
 from searchblend.core.documents import OneOf, decode, encode
 from searchblend.core.errors import InvalidParameter
+from searchblend.service.actions import Adjustment
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console.words import words_of
-from searchblend.service.round_model import settings_of
-from searchblend.service.task_settings import AS_METHOD, TaskSettings
+from searchblend.service.round_model import settings_now, settings_of, task_now
+from searchblend.service.task_settings import ADJUSTABLE, AS_METHOD, TaskSettings
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
@@ -137,6 +138,8 @@ GROUPS: Final = (
 )
 """every setting once; a test compares with TaskSettings"""
 _KINDS: Final = {field.name: field for group in GROUPS for field in group.fields}
+_ASKS_UNCAPPED: Final = "asks_uncapped"
+"""beside a box that sends nothing if it is not ticked"""
 _DEFAULTS: Final = TaskSettings(name="x", records_per_optin=1)
 
 
@@ -147,7 +150,7 @@ def default_values() -> FormValues:
 
 def values_like(store: ServiceStore, name: str) -> FormValues:
     """What the form shows for a task like another: everything but the name, which is yours to choose."""
-    return _form_values(settings_of(store.rounds.task(name)))
+    return _form_values(settings_of(task_now(store, store.rounds.task(name))))
 
 
 def _form_values(settings: TaskSettings) -> FormValues:
@@ -168,6 +171,36 @@ def shown_values(settings: FormValues) -> FormValues:
     return values
 
 
+@dataclass(frozen=True)
+class AdjustPage:
+    """A task's settings that may change without a new consent."""
+
+    task: Task
+    groups: tuple[FieldGroup, ...]
+    values: FormValues
+    asks_uncapped: bool
+
+
+def read_adjust(store: ServiceStore, name: str, entered: Mapping[str, str]) -> AdjustPage:
+    """``entered``: what a form held that was refused."""
+    task = store.rounds.task(name)
+    made, now = settings_of(task), settings_now(store, task)
+    asked = {name for name in ADJUSTABLE if name != "uncapped" or made.uncapped}  # it can only be switched off
+    groups = ((group, tuple(field for field in group.fields if field.name in asked)) for group in GROUPS)
+    shown = tuple(replace(group, fields=fields, is_open=True) for group, fields in groups if fields)
+    values = {**shown_values(encode(now)), **entered}
+    if _ASKS_UNCAPPED in entered:
+        values["uncapped"] = entered.get("uncapped") == "yes"
+    return AdjustPage(task, shown, values, made.uncapped)
+
+
+def adjustment_of_form(form: Mapping[str, Sequence[str]]) -> Adjustment:
+    """What the form for changing a task asks for; a wrong field is named."""
+    entered = {name: values[0] for name, values in form.items() if values}
+    asked = [name for name in ADJUSTABLE if name in entered or (name == "uncapped" and _ASKS_UNCAPPED in entered)]
+    return Adjustment({name: _value_of(name, entered) for name in asked})
+
+
 def entered_values(form: Mapping[str, str]) -> FormValues:
     """What a form shows again after a mistake; a box that is not ticked is not in the form."""
     ticked = {name: form.get(name) == "yes" for name, field in _KINDS.items() if field.kind == "yes"}
@@ -176,19 +209,17 @@ def entered_values(form: Mapping[str, str]) -> FormValues:
 
 def settings_of_form(form: Mapping[str, str]) -> TaskSettings:
     """The settings that a form asks for; a wrong field is named."""
-    document: FormValues = {}
-    for field in fields(TaskSettings):
-        kind = _KINDS[field.name].kind
-        entered = form.get(field.name, "").strip()
-        if kind == "yes":
-            document[field.name] = entered == "yes"
-        elif kind in ("number", "time"):
-            value = _number(field.name, entered, whole=isinstance(getattr(_DEFAULTS, field.name), int))
-            unit = _UNITS.get(form.get(f"{field.name}_unit", "seconds"), 1) if kind == "time" else 1
-            document[field.name] = value * unit
-        else:
-            document[field.name] = entered.replace("\r\n", "\n")
-    return decode(TaskSettings, document)
+    return decode(TaskSettings, {field.name: _value_of(field.name, form) for field in fields(TaskSettings)})
+
+
+def _value_of(name: str, form: Mapping[str, str]) -> str | float | bool:
+    kind, entered = _KINDS[name].kind, form.get(name, "").strip()
+    if kind == "yes":
+        return entered == "yes"
+    if kind in ("number", "time"):
+        value = _number(name, entered, whole=isinstance(getattr(_DEFAULTS, name), int))
+        return value * (_UNITS.get(form.get(f"{name}_unit", "seconds"), 1) if kind == "time" else 1)
+    return entered.replace("\r\n", "\n")
 
 
 def _number(name: str, digits: str, *, whole: bool) -> float:
@@ -213,7 +244,7 @@ class TaskPage:
 
 
 def read_task(store: ServiceStore, name: str) -> TaskPage:
-    task = store.rounds.task(name)
+    task = task_now(store, store.rounds.task(name))
     rounds = store.rounds.rounds(task.task)
     is_busy = bool(rounds) and rounds[-1].state not in ENDED
     trouble = settings_trouble(task)

@@ -33,6 +33,7 @@ _DONE: Final = {
     "task": "The task is made. Draft its first round when you are ready.",
     "blocklist": "The blocklist is saved.",
     "asked": "Noted. It happens when a second operator asks for the same within a day.",
+    "cap": "The cap was asked for; the curator sets it as soon as it runs.",
     **{action.name: action.done for action in actions_for("console")},
 }
 """what a page says after an action, by a word in its address: nothing of the address itself is shown"""

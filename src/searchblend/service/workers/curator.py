@@ -133,6 +133,10 @@ class Curator(RoundJobs):
         tags = self._store.contributions.withdrawn(held.task, held.number)
         return self._vault.remember_withdrawn(held, {tag for tag in tags if len(tag) == TAG_BYTES})
 
+    def set_asked_cap(self) -> int:
+        """A cap that an operator asked for in the console, which must not write the ledger; how many: 0 or 1."""
+        return self._lifecycle.set_asked_cap(actor=CURATOR)
+
     def destroy_overdue(self) -> int:
         """Keys past the deadline with which this curator made them; how many. Asks no database, which may be away."""
         return each_alone(self._destroy, self._vault.overdue(self._clock.now()))
