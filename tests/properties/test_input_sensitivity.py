@@ -330,7 +330,7 @@ def _notices(folder: Path, number: int, kind: str | None) -> bool:
 
 
 def test_a_fault_in_the_mending_of_tables_is_detected(monkeypatch: pytest.MonkeyPatch):
-    """Once one person's object is no text, everybody's numbers are missing too."""
+    """Once one person's object is not a string, the numbers of all are missing too."""
     text_or_none = given._text_or_none
     monkeypatch.setattr(given, "_text_or_none", lambda value: text_or_none(value) if isinstance(value, str) else None)
     assert table_batch(0, 16) != []

@@ -1,5 +1,5 @@
 /**
- * Canonical JSON: one text for one document, the twin of wire/canonical.py.
+ * Canonical JSON: one string for one document, the twin of wire/canonical.py.
  *
  * Keys are ASCII and sorted, there is no blank, and numbers are whole and exact in a double. JSON.stringify writes the
  * strings: its escapes are the protocol's.
@@ -40,7 +40,7 @@ function written(value, depth) {
   if (Array.isArray(value)) return `[${value.map((inner) => written(inner, depth + 1)).join(",")}]`;
   if (isObject(value)) return writtenObject(value, depth);
   if (Number.isSafeInteger(value) && !Object.is(value, -0)) return String(value);
-  throw new MessageError("canonical JSON: expected whole numbers below 2^53; write others as texts");
+  throw new MessageError("canonical JSON: expected whole numbers below 2^53; write others as strings");
 }
 
 /** @param {string} text */

@@ -294,7 +294,7 @@ export function decodeSignature(entry, where) {
   }
   const { key_id: keyId, algorithm, signature } = entry;
   if (typeof keyId !== "string" || typeof signature !== "string" || algorithm !== ALGORITHM) {
-    throw new MessageError(`${where}: expected texts and algorithm ${ALGORITHM}`);
+    throw new MessageError(`${where}: expected strings and algorithm ${ALGORITHM}`);
   }
   if (!/^[0-9a-f]{16}$/.test(keyId) || !/^[A-Za-z0-9_-]{86}$/.test(signature)) {
     throw new MessageError(`${where}: expected a key id of 16 hexadecimal digits and 64 bytes in base64url`);

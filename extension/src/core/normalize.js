@@ -6,7 +6,7 @@
  * - Lower case is that of single code points. Σ goes first by a fixed rule, as its neighbours' properties change
  *   between Unicode versions; İ is the one code point whose full lower case has two, the same in both languages.
  *
- * Unusable texts give null and nothing throws. Both functions are idempotent.
+ * Unusable strings give null and nothing throws. Both functions are idempotent.
  */
 
 import { allAssigned } from "./unicode14.js";

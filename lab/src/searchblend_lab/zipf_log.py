@@ -30,7 +30,7 @@ _PREFIX: Final = "query "
 
 @dataclass(frozen=True)
 class NumberedQueries:
-    """⟨query n, ⋆⟩ by number: texts are made only for the few that are asked for."""
+    """⟨query n, ⋆⟩ by number: strings are made only for the few that are asked for."""
 
     has_urls: bool = False
 

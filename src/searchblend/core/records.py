@@ -68,7 +68,7 @@ class HeadList:
                 raise MessageError("head list: every query must be a text and appear once")
             listed = tuple(query_urls)
             if not all(_is_text(url) for url in listed) or len(set(listed)) != len(listed):
-                raise MessageError("head list: the URLs of a query must be texts and appear once")
+                raise MessageError("head list: the URLs of a query must be strings and appear once")
             self._urls[query] = listed
         self._first_cell: dict[str, int] = {}
         cell = 0

@@ -57,7 +57,7 @@ class Check:
 
 
 def verify_release(where: Where, *, on_step: Callable[[str], None] = SILENT) -> list[Check]:
-    """Every check that the folder allows; a folder that is no release at all is an ``InputError``.
+    """Every check that the folder allows; a folder that is not a release is an ``InputError``.
 
     Args:
         where: the folder of a release of any kind; of a blend the hashes and the stated promise are checked

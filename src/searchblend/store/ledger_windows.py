@@ -30,7 +30,7 @@ def window_at(period: str, now: int) -> str:
 
 
 def have_days_in_common(first: str, second: str) -> bool:
-    """Whether a debit of one window counts in the other. A name that is no period counts everywhere, as all time."""
+    """Whether a debit of one window counts in the other. A name that is not a period counts everywhere, as all time."""
     days, others = _days_of(first), _days_of(second)
     return days is None or others is None or (days[0] <= others[1] and others[0] <= days[1])
 

@@ -160,7 +160,7 @@ def profile_named(name: str) -> Profile:
 
 @dataclass(frozen=True)
 class RankedRecords:
-    """Records numbered rank·11 + url: texts are made only for the few that are asked for."""
+    """Records numbered rank·11 + url: strings are made only for the few that are asked for."""
 
     has_urls: bool = True
 

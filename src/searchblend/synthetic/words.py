@@ -3,9 +3,9 @@
 A text is written by hand or composed of *compounds*, pairs of words of two lists (world.py): one for the most frequent
 composed queries, two for other common ones, three for rare ones. A compound has two words, and no other word of a text
 is among the details that a third compound begins with, so the words at each place give the number back. Hence different
-numbers have different texts.
+numbers have different strings.
 
-Texts are columns of fixed width with NULs where there is nothing; whoever writes them drops the NULs.
+Strings are columns of fixed width, padded with NULs, which the writer drops.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def kinds(queries: Ints, intents: NDArray[np.float64]) -> Ints:
 
 
 def query_texts(queries: Ints) -> Bytes:
-    """The text of each query."""
+    """The string of each query."""
     kind = kinds(queries, intent(queries))
     look = fixed_uniform(queries, _LOOK_SALT)
     rare, short = queries >= _COMMON_LIMIT, queries < _N_SHORT

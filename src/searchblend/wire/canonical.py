@@ -57,7 +57,7 @@ def _check(value: Any, depth: int) -> None:
     elif isinstance(value, bool) or value is None:
         return
     elif not isinstance(value, int) or abs(value) >= _EXACT:
-        raise MessageError("canonical JSON: expected whole numbers below 2^53; write others as texts")
+        raise MessageError("canonical JSON: expected whole numbers below 2^53; write others as strings")
 
 
 def _check_text(string: str) -> None:

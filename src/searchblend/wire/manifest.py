@@ -353,7 +353,7 @@ def decode_signature(entry: Any, where: str) -> Signature:
     if not isinstance(entry, dict) or set(entry) != {"key_id", "algorithm", "signature"}:
         raise MessageError(f"{where}: expected key_id, algorithm and signature")
     if not all(isinstance(value, str) for value in entry.values()) or entry["algorithm"] != ALGORITHM:
-        raise MessageError(f"{where}: expected texts and algorithm {ALGORITHM}")
+        raise MessageError(f"{where}: expected strings and algorithm {ALGORITHM}")
     if not re.fullmatch("[0-9a-f]{16}", entry["key_id"]) or not _BASE64URL.fullmatch(entry["signature"]):
         raise MessageError(f"{where}: expected a key id of 16 hexadecimal digits and 64 bytes in base64url")
     return Signature(entry["key_id"], entry["signature"])

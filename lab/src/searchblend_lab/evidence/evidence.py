@@ -33,7 +33,7 @@ class Verdict(Enum):
     HOLDS = "holds"
     REFUTED = "REFUTED"
     NO_POWER = "NO POWER"
-    """the check did not see a fault that it must see: it is no evidence"""
+    """the check did not see a fault that it must see: it is not evidence"""
     AS_EXPECTED = "refuted, as it must be"
     NOT_AUDITED = "NOT AUDITED"
     BROKEN = "BROKEN"

@@ -1,4 +1,4 @@
-"""Planted faults, by name: the shipped code with one thing wrong. A check that does not see its fault is no check.
+"""Planted faults, by name: the shipped code with one thing wrong. A check that does not see its fault is not a check.
 
 Each fault is planted in a worker process, or in a process of its own, and taken out again; the check is the one that
 audits the real code, with less effort. The faults are those that are known from practice: > for ≥ at a threshold, half

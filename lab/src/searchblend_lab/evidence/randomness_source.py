@@ -171,7 +171,7 @@ def _digest(what: str, arguments: Sequence[str], folder: Path, before: str) -> s
 
 
 def _numbers(document: Any) -> list[float]:
-    """All numbers of a document in order; texts, such as dates, are left out."""
+    """All numbers of a document in order; strings, such as dates, are left out."""
     if isinstance(document, dict):
         return [number for value in document.values() for number in _numbers(value)]
     if isinstance(document, list):

@@ -151,7 +151,7 @@ def load_algorithm(path: str) -> Algorithm:
     module_name, colon, attribute = path.partition(":")
     if not (module_name and colon and attribute):
         raise UsageError(f"--algorithm: expected package.module:object, found {path!r}")
-    if os.getcwd() not in sys.path:  # noqa: PTH109 (sys.path holds texts)
+    if os.getcwd() not in sys.path:  # noqa: PTH109 (sys.path holds strings)
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
         found = getattr(import_module(module_name), attribute)

@@ -30,7 +30,7 @@ class Request:
     people: str | None = None
     """instead of the people of the paper's figure"""
     algorithm: str | None = None
-    """somebody's own, beside ``paper`` and ``best``"""
+    """the reader's own, beside ``paper`` and ``best``"""
     logs: tuple[RealLog, ...] = ()
     """those of the comparison on real logs"""
     source: str = ""
@@ -75,7 +75,7 @@ class Agreement(StrEnum):
     AGREES = "agrees"
     DIFFERS = "differs"
     FITTED = "fitted"
-    """a parameter of the synthetic users was chosen to give this row, so it is no evidence"""
+    """a parameter of the synthetic users was chosen to give this row, so it is not evidence"""
     NOT_COMPARABLE = "not comparable"
     OURS = "–"
     """the papers say nothing about it"""

@@ -22,7 +22,7 @@ INTRODUCTION: Final = (
     "and Yandex logs. Method `paper` is the algorithm as printed, `best` the default of `searchblend run`. Lines and "
     "numbers are means over runs, bands the middle 80 % of them. A row *agrees* when method `paper` gives what the "
     "paper says, and of a number also when the other method would not pass as well; it *differs* with the reason, if "
-    "we know it; it is *fitted* when a parameter of the synthetic users was chosen to give it, which is no evidence; "
+    "we know it; it is *fitted* when a parameter of the synthetic users was chosen to give it, which is not evidence; "
     "it is *not comparable* when our data cannot tell. A fact that has rows on two pages is counted on one of them."
 )
 

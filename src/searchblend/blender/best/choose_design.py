@@ -107,7 +107,7 @@ def forecast(
 ) -> Forecast:
     """The errors of the blend that this design would give if the opt-in figures were those of all users.
 
-    Errors are those against the drawn records: what any design leaves uncertain of the people is no reason to choose.
+    Errors are those against the drawn records: what every design leaves uncertain of the people is not a reason.
     """
     layout = Layout(head)
     shares = layout.padded(optin.shares)

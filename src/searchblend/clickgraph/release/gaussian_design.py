@@ -141,7 +141,7 @@ def _merit(sized: Sequence[_Sized]) -> tuple[float, float]:
 def _refined(
     plans: Sequence[StepPlan], ceiling: float, factor: float, best: list[_Sized], budget: Budget
 ) -> list[_Sized]:
-    """Between this factor and the one before: less noise with a threshold that is no higher."""
+    """Between this factor and the one before: less noise with a threshold that is not higher."""
     low, high = max(factor - (_COARSE[1] - _COARSE[0]), 1.0), factor
     for _ in range(_REFINEMENTS):
         middle = (low + high) / 2

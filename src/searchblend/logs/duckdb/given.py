@@ -95,7 +95,7 @@ class GivenTable:
                 self._session.execute(f"CREATE TEMP TABLE {self.name} AS SELECT {names} FROM {stream}")
 
     def read(self, reading: Callable[[], Result]) -> Result:
-        """What a reading of the table yields. If one person's object is no text, that is no reason to refuse all."""
+        """What a reading of the table yields. One person's object that is not a string must not refuse all."""
         with self._refused():
             try:
                 return reading()

@@ -19,7 +19,7 @@ UBI_ROWS: Final = "ubi_rows"
 _TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 _HAS_USER: Final = f"trim(user, {ASCII_BLANKS_SQL}) <> ''"
 _NAMED: Final = f"{_HAS_USER} AND id <> ''"
-"""SQL: a row that may have to do with others. Rows without a user are nobody's, each by itself."""
+"""SQL: a row that may have to do with others. Rows without a user belong to no one, each by itself."""
 _COLUMNS: Final = ("user", "id", "query", "url", "time", "rank")
 
 

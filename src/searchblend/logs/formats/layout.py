@@ -140,7 +140,7 @@ class Columns:
     types: Mapping[str, str] = field(default_factory=dict)
     """role → kind of its column, in DuckDB's words: files with other ones are scanned apart"""
     table: str | None = None
-    """its name in the database, if it is no file"""
+    """its name in the database, if it is not a file"""
     in_folders: Mapping[str, str] = field(default_factory=dict)
     snapshot: str | None = None
     """which version of it was read, if it has versions"""

@@ -87,7 +87,7 @@ def is_remote(name: str) -> bool:
 
 def expand_remote(url: str) -> list[RemoteFile]:
     """The files behind a URL, a pattern or a folder of a store, in the order of their names."""
-    if urlsplit(url).scheme.lower() in _WEB:  # no web server lists its files, and a ? is no pattern
+    if urlsplit(url).scheme.lower() in _WEB:  # no web server lists its files, and a ? is not a pattern
         return [RemoteFile(url)]
     shown = RemoteFile(url)
     with in_our_words(shown):

@@ -15,7 +15,7 @@ from searchblend.logs.tables.urls import shown_log, sqlite_path, table_in
 
 
 class SqliteTable(StoredTable):
-    """A row's value has whatever type it likes in SQLite, so all columns are read as text. What is no text (BLOBs, and
+    """A row's value has whatever type it likes in SQLite, so all columns are read as text. What is not text (BLOBs, and
     bytes that are not of the encoding) is missing."""
 
     def __init__(self, url: str) -> None:

@@ -1,4 +1,4 @@
-"""Every planted fault of method ``best``, by name. A check that accepts one of these is no check."""
+"""Every planted fault of method ``best``, by name. A check that accepts one of these is not a check."""
 
 from __future__ import annotations
 

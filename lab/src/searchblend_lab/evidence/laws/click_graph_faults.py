@@ -1,4 +1,4 @@
-"""Click graph selection with one thing wrong. A check that accepts one of these is no check."""
+"""Click graph selection with one thing wrong. A check that accepts one of these is not a check."""
 
 from __future__ import annotations
 

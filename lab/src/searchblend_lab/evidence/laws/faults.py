@@ -1,4 +1,4 @@
-"""Every planted fault, by name. A check that accepts one of these is no check.
+"""Every planted fault, by name. A check that accepts one of these is not a check.
 
 Each is the shipped code with one thing wrong: wrapped, given wrong arguments, or with its result bent.
 """

@@ -78,7 +78,7 @@ class Figure8:
                 {"people": people.label, "quantity": "share", "rank": rank, "ours": share}
                 for rank, share in enumerate(shares, 1)
             ]
-        table = Table("Sizes", ("log", "", "published", "made up", "difference"), tuple(lines))
+        table = Table("Sizes", ("log", "", "published", "synthetic", "difference"), tuple(lines))
         return Outcome(rows, self._draw(rows), self._text(request, rows), findings, [table] if lines else [])
 
     def _text(self, request: Request, rows: list[dict[str, Scalar]]) -> str:

@@ -128,7 +128,7 @@ _OURS = "how often each fear is searched is ours, in the paper's order"
 
 
 def _fitted(good: bool) -> Agreement:
-    """What our own counts make likely is no evidence; against the odds it is a difference all the same."""
+    """What our own counts make likely is not evidence; against the odds it is a difference all the same."""
     return Agreement.FITTED if good else Agreement.DIFFERS
 
 
