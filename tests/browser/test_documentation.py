@@ -28,6 +28,10 @@ def test_the_documentation_reads_well_and_loads_nothing_from_elsewhere(chromium,
         page = watched.page
         for look in looks:
             wear(page, look)
+            page.evaluate("localStorage.clear()")  # the system's colours are asked for on a first visit, and remembered
+            page.reload()
+            dark = page.evaluate("document.body.dataset.mdColorScheme") == "slate"
+            assert (look, dark) == (look, LOOKS[look][0] == "dark")
             photograph(page, f"documentation/{name.replace('/', '-')}-{look}", full_page=name != "reference/cli/run")
             assert (look, sideways(page)) == (look, [])
             assert (look, serious_violations(page, look)) == (look, [])

@@ -153,14 +153,14 @@ class _Stage(NamedTuple):
 def _stages(channel: TwoStageChannel) -> dict[int, _Stage]:
     """By width of a query; queries of one width are alike."""
     starts = [0, *accumulate(channel.n_urls)]
-    found: dict[int, _Stage] = {}
+    stages: dict[int, _Stage] = {}
     for query, width in enumerate(channel.n_urls):
-        if width not in found:
+        if width not in stages:
             row, away = channel.channel_row(query, 0), channel.channel_row((query + 1) % len(channel.n_urls), 0)
             lie = row[starts[query] + 1] if width > 1 else Fraction(0)
             other = away[starts[query]] if len(channel.n_urls) > 1 else row[starts[query]]
-            found[width] = _Stage(row[starts[query]], lie, other)
-    return found
+            stages[width] = _Stage(row[starts[query]], lie, other)
+    return stages
 
 
 def _pair_of_cells(stages: dict[int, _Stage], widths: Counter[int], inputs: Sequence[_Cell]) -> Pair:

@@ -47,10 +47,10 @@ class CommandParser(argparse.ArgumentParser):
         if any(action.dest == _CONFIG_DEST for action in self._actions):
             given = self._given(args)
             args = [*(config_words(self, given[_CONFIG_DEST], given) if _CONFIG_DEST in given else []), *args]
-        found, rest = super().parse_known_args(args, namespace)
+        options, rest = super().parse_known_args(args, namespace)
         if rest and self._subparsers is None:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
-        return found, rest
+        return options, rest
 
     def _given(self, args: Any) -> Mapping[str, Any]:
         """What the words say, without defaults."""
@@ -106,8 +106,8 @@ def flag_of(parser: argparse.ArgumentParser, parameter: str) -> str | None:
     """The flag by which the command that was chosen takes a parameter of Python, if it takes it by a flag."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            found = (flag_of(command, parameter) for command in action.choices.values())
-            if flag := next(filter(None, found), None):
+            flags = (flag_of(command, parameter) for command in action.choices.values())
+            if flag := next(filter(None, flags), None):
                 return flag
         elif action.dest == _CALLED.get(parameter, parameter) and action.option_strings:
             return action.option_strings[-1]

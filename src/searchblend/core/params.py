@@ -276,7 +276,7 @@ class ClickGraphParams:
             raise InvalidParameter(
                 "delta",
                 f"expected less than 1/population = {1 / self.population:.3g}, found {self.budget.delta:.3g}: "
-                "one person's own queries may be expected in such a release",
+                "one person's own queries may be expected in such a release; allow_large_delta accepts that",
             )
 
     @property

@@ -79,8 +79,8 @@ class ListedRecords:
         return self._records[number]
 
     def query_numbers(self, numbers: Ints) -> Ints:
-        found: Ints = self._queries[numbers]
-        return found
+        queries: Ints = self._queries[numbers]
+        return queries
 
     def cells(self, head: HeadList, numbers: Ints) -> Ints:
         needed = np.unique(numbers)
@@ -116,9 +116,9 @@ class InMemoryTally:
 
     def of_queries(self, queries: Sequence[str]) -> dict[Record, int]:
         wanted = HeadList((query, ()) for query in queries)
-        found = np.flatnonzero(self._universe.cells(wanted, self._numbers) < wanted.n_cells - 1)
-        counts = self._counts[found].tolist()
-        return {self._universe[number]: n for number, n in zip(self._numbers[found].tolist(), counts, strict=True)}
+        positions = np.flatnonzero(self._universe.cells(wanted, self._numbers) < wanted.n_cells - 1)
+        counts = self._counts[positions].tolist()
+        return {self._universe[number]: n for number, n in zip(self._numbers[positions].tolist(), counts, strict=True)}
 
     def by_query(self, cap: int, without: Sequence[str]) -> InMemoryTally:
         excluded = HeadList((query, ()) for query in without)

@@ -27,6 +27,7 @@ from searchblend.core.visible import visible
 
 _PAGES: Final = Path(__file__).parent / "templates"
 _SMALL: Final = 1e-3
+_STRESSED: Final = re.compile(r"\*([^\s*](?:[^*]*[^\s*])?)\*")
 _MARKS: Final = re.compile(r"[\\`*_\[\]<>|~$]")
 MOST_ROWS: Final = 1_000
 """Of one table: a page is for reading, the tables beside it are for programs."""
@@ -116,9 +117,10 @@ def foreign(string: str) -> Markup:
 
 
 def code(string: str) -> Markup:
-    """Escaped, with `words` in backticks as code."""
-    parts = escape(string).split("`")
-    return Markup("".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts)))  # noqa: S704
+    """Escaped, with `words` in backticks as code, and *words* in asterisks stressed."""
+    parts = str(escape(string)).split("`")
+    marked = (f"<code>{part}</code>" if i % 2 else _STRESSED.sub(r"<em>\1</em>", part) for i, part in enumerate(parts))
+    return Markup("".join(marked))  # noqa: S704  # escaped here
 
 
 def small_number(value: float) -> str:

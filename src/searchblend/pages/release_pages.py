@@ -151,7 +151,7 @@ def _numbers(row: ResultRow, evaluated: bool) -> list[Cell]:
         _share(row.probability),
         Cell("–" if low is None or high is None else f"{percent(max(low, 0))} – {percent(high)}", low),
         *(_share(share.probability if share else None) for share in (row.optin, row.client)),
-        Cell("–", -1) if row.optin_weight is None else Cell(f"{row.optin_weight:.0%}", row.optin_weight),
+        Cell("–", -1) if row.optin_weight is None else Cell(f"{100 * row.optin_weight:.0f} %", row.optin_weight),
     ]
 
 

@@ -262,10 +262,10 @@ class ReleaseFacts:
     @property
     def bounds(self) -> list[str]:
         """How much of one person enters, in the words of the conditions."""
-        found = [
+        bounding = [
             one for one in self.guarantee.conditions if one.name.startswith(("bounded contribution", "one record"))
         ]
-        return [f"{one.name}: {one.detail}" for one in found]
+        return [f"{one.name}: {one.detail}" for one in bounding]
 
     @property
     def files(self) -> Mapping[str, FileEntry]:

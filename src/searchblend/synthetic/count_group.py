@@ -111,9 +111,9 @@ class _WithRare:
 
     def query_numbers(self, numbers: Ints) -> Ints:
         is_named = numbers < self._named
-        found = numbers.copy()
-        found[is_named] = self._universe.query_numbers(numbers[is_named])
-        return found
+        translated = numbers.copy()
+        translated[is_named] = self._universe.query_numbers(numbers[is_named])
+        return translated
 
     def cells(self, head: HeadList, numbers: Ints) -> Ints:
         is_named = numbers < self._named

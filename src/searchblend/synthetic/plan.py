@@ -184,12 +184,12 @@ def _plus_minus(top: Mapping[str, float], intervals: Mapping[str, float]) -> flo
 
 
 def _at_ranks(top: Mapping[str, float], lists: Sequence[Mapping[str, float]]) -> tuple[RankForecast, ...]:
-    found = []
+    forecasts = []
     for rank, name in _followed(top).items():
         halves = [intervals[name] for intervals in lists if name in intervals]
         band = Band.of(halves) if halves else None
-        found.append(RankForecast(rank, top[name], len(halves) / len(lists), band))
-    return tuple(found)
+        forecasts.append(RankForecast(rank, top[name], len(halves) / len(lists), band))
+    return tuple(forecasts)
 
 
 def standard_deviations(release: BlenderRelease) -> list[dict[str, float]]:
@@ -226,9 +226,9 @@ def recommend(
         for value in values:
             if value != getattr(situation.params, field):
                 other = situation.with_fraction(field, value)
-                found = simulate(model, other, "paper", runs=runs, seed=seed, on_run=on_run)
-                if is_better(default, found, alternatives):
-                    better[value] = found.plus_minus.mean
+                outcome = simulate(model, other, "paper", runs=runs, seed=seed, on_run=on_run)
+                if is_better(default, outcome, alternatives):
+                    better[value] = outcome.plus_minus.mean
         if better:
             advice[field] = min(better, key=lambda value: better[value])
     return advice

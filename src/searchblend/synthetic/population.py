@@ -104,9 +104,9 @@ def places(ordered: NDArray[np.float64], values: NDArray[np.float64]) -> Ints:
     """``np.searchsorted`` from the right, several times as fast for millions of values: neighbours are looked up
     after each other, in memory that is still at hand."""
     order = np.argsort(values)
-    found = np.empty(len(values), dtype=np.int64)
-    found[order] = np.searchsorted(ordered, values[order], side="right")
-    return found
+    positions = np.empty(len(values), dtype=np.int64)
+    positions[order] = np.searchsorted(ordered, values[order], side="right")
+    return positions
 
 
 @lru_cache(maxsize=2)

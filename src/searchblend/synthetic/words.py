@@ -102,10 +102,10 @@ def kinds(queries: Ints, intents: NDArray[np.float64]) -> Ints:
     few = np.where(rare, 0.42, 0.22)
     one = np.where(rare, 0.92, 0.74)
     site = np.where(rare, 0.97, 0.93)
-    found: Ints = MANY_WORDS - ((intents >= few).astype(np.int64) + (intents >= one) + (intents >= site))
+    kind: Ints = MANY_WORDS - ((intents >= few).astype(np.int64) + (intents >= one) + (intents >= site))
     top = np.flatnonzero(queries < len(_KIND_OF_TOP_QUERY))
-    found[top] = np.array(_KIND_OF_TOP_QUERY)[queries[top]]
-    return found
+    kind[top] = np.array(_KIND_OF_TOP_QUERY)[queries[top]]
+    return kind
 
 
 def query_texts(queries: Ints) -> Bytes:

@@ -15,7 +15,7 @@ import pytest
 from made_releases import IMAGE, LONG, RIGHT_TO_LEFT, SCRIPT, graph_release, hybrid_release
 from searchblend.cli.main import main
 from searchblend.clickgraph.use.graph import ClickGraph
-from searchblend.pages.layout import MOST_ROWS, foreign
+from searchblend.pages.layout import MOST_ROWS, code, foreign
 from searchblend.pages.release_pages import click_graph_page, hybrid_page, percent
 from searchblend.pages.statement_words import StatementWords
 from searchblend.releases.paperwork import page_of_folder
@@ -263,3 +263,9 @@ def test_a_release_that_was_published_without_a_page_says_how_to_make_one(tmp_pa
     assert main(["run", *again, "--release-id", "second", "-o", str(tmp_path / "b"), "--html"]) == 0
     assert "published without a page" in capsys.readouterr().err
     assert main(["page", str(tmp_path / "b"), "-o", str(tmp_path / "page.html")]) == 0
+
+
+def test_words_of_ours_are_code_or_stressed_and_nothing_else():
+    assert code("a *row* of `a*b*c` & 2 * 3 * 4, *not comparable*") == (
+        "a <em>row</em> of <code>a*b*c</code> &amp; 2 * 3 * 4, <em>not comparable</em>"
+    )

@@ -119,12 +119,12 @@ class _Step:
 
     def _reached(self, solution: Joint, *, quiet: bool, first: int = 0) -> _Range:
         """Where every query's total may lie; ``quiet``: where it may lie while no report names the query."""
-        found = _Range(solution.totals, solution.totals)
+        movement = _Range(solution.totals, solution.totals)
         for kind, source in enumerate(self._clients):
             rows, own = _rows(solution, first + kind)
             low, high = source.extremes(rows, np.where(own, 0.0, rows) if quiet else rows)
-            found = found + self._of_parts(kind, low / source.n, high / source.n)
-        return found
+            movement = movement + self._of_parts(kind, low / source.n, high / source.n)
+        return movement
 
     def _of_parts(self, kind: int, low: Floats, high: Floats) -> _Range:
         added, gone = self._change.added[kind], self._change.left_out[kind]

@@ -149,12 +149,12 @@ def many_records_design(
     ``largest_sigma`` is how wide the noise may be in units, and so how fine they are.
     """
     tried = [_at(part, budget, records_per_optin, has_urls, largest_sigma) for part in _NOISE_PARTS]
-    found = [design for design in tried if design]
-    if not found:
+    fitting = [design for design in tried if design]
+    if not fitting:
         raise InvalidParameter(
             "delta", "too small at this ε: it must cover the thresholds and the noise sampler; try records_per_optin 1"
         )
-    return min(found, key=lambda design: design.queries.integer / design.queries.weights.units)
+    return min(fitting, key=lambda design: design.queries.integer / design.queries.weights.units)
 
 
 def default_records(budget: Budget) -> int:

@@ -344,7 +344,7 @@ def _show(
     options: argparse.Namespace,
     graph: ClickGraph,
     kind: type,
-    found: Sequence[Any],
+    released: Sequence[Any],
     document: JsonObject,
     title: str,
     limit: int = SHOWN_ROWS,
@@ -352,11 +352,11 @@ def _show(
 ) -> None:
     """One JSON document, or a table of the first rows; all rows into the file if one is named.
 
-    ``found`` are results of a ``kind``, whose columns may have other ``names``; ``document`` is what else JSON says.
+    ``released`` are results of a ``kind``, whose columns may have other ``names``; ``document`` is what else JSON says.
     """
     from searchblend.cli.tables import ResultRows
 
-    results = ResultRows(kind, found, **names)
+    results = ResultRows(kind, released, **names)
     path = getattr(options, "output", None)
     if path:
         content = results.text("\t" if path.suffix == ".tsv" else ",").encode()

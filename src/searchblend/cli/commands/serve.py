@@ -176,10 +176,10 @@ def forecast(question: PlannerQuestion, epsilons: Sequence[float]) -> Forecast:
 
 def _exactness(ranks: Sequence[RankForecast], rank: int) -> dict[str, float] | None:
     """± of the query with a true rank as a part of its share, where most runs list it."""
-    found = next((row for row in ranks if row.rank == rank), None)
-    if found is None or found.plus_minus is None or found.listed < 0.5:
+    ranked = next((row for row in ranks if row.rank == rank), None)
+    if ranked is None or ranked.plus_minus is None or ranked.listed < 0.5:
         return None
-    return {name: half / found.share for name, half in asdict(found.plus_minus).items()}
+    return {name: half / ranked.share for name, half in asdict(ranked.plus_minus).items()}
 
 
 def _end_with_input() -> None:

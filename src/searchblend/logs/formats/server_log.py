@@ -50,7 +50,7 @@ def parameter_pattern(parameter: str) -> str:
 @lru_cache(_CACHED)
 def decoded_query(value: str) -> str:
     """The string that a parameter's value stands for; empty where it stands for none."""
-    escaped = _ESCAPE.sub(lambda found: f"%{found[1]}" if found[1] else found[2], value.replace("+", " "))
+    escaped = _ESCAPE.sub(lambda match: f"%{match[1]}" if match[1] else match[2], value.replace("+", " "))
     try:
         text = unquote_to_bytes(escaped).decode("utf-8")
     except UnicodeDecodeError:
@@ -68,10 +68,10 @@ class LineReader:
 
     def read(self, line: str) -> dict[str, str] | None:
         """Role → string of a search, or of a click; nothing of a request that is neither; None: not such a line."""
-        found = self._line.fullmatch(line)
-        if found is None:
+        match = self._line.fullmatch(line)
+        if match is None:
             return None
-        fields = dict(zip(LINE_FIELDS, found.groups(), strict=True))
+        fields = dict(zip(LINE_FIELDS, match.groups(), strict=True))
         request = self._request.fullmatch(fields["request"])
         if request is None or not re.fullmatch(SUCCESS, fields["status"]):
             return {}

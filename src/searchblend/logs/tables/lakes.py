@@ -72,11 +72,11 @@ def _metadata(path: Path) -> Path:
     hint, folder = path / _HINT, path / "metadata"
     if hint.exists():
         return _hinted(folder, hint.read_text().strip())
-    found = [_Version(file) for file in folder.glob(f"*{METADATA}")]
-    last = max(found, key=lambda one: one.number, default=None)
+    versions = [_Version(file) for file in folder.glob(f"*{METADATA}")]
+    last = max(versions, key=lambda one: one.number, default=None)
     if last is None:
         raise InputError(path, f"expected files of metadata, metadata/*{METADATA}")
-    others = [one for one in found if one is not last]
+    others = [one for one in versions if one is not last]
     if any(one.number == last.number or one.table != last.table or one.updated > last.updated for one in others):
         raise InputError(
             path, f"its catalog alone knows which version is current: name the {METADATA} file that it states"

@@ -156,8 +156,8 @@ def _chart(entries: list[Entry]) -> Chart:
     places = sorted({1, *range(step, n + 1, step), n})
     totals = [_totals(tuple(charged(entries[:place]))) for place in places]
     return Chart(
-        title="Total ε of a lifetime, release by release",
-        x_label="releases",
+        title="Total ε of a lifetime, charge by charge",
+        x_label="charges",
         y_label="ε in all",
         xs=[float(place) for place in places],
         x_names=[str(place) for place in places],

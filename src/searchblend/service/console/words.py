@@ -231,7 +231,7 @@ class Advice:
 REFUSALS: Final[dict[str, Advice]] = {
     "malformed": Advice(
         "The message does not have the form that the round asks for.",
-        "Many at once: a device version that does not fit. Raise the task's oldest device version.",
+        "Many at once point to a device version that does not fit: raise the task's oldest device version.",
     ),
     "id-mismatch": Advice(
         "The report's id is not that of its bytes: it was changed on its way, or made by hand.",
@@ -239,7 +239,7 @@ REFUSALS: Final[dict[str, Advice]] = {
     ),
     "wrong-round": Advice(
         "It was made for another task or round.",
-        "A few are late devices. Many: a cache serves an old manifest; shorten how long it may.",
+        "A few come from late devices. If there are many, a cache serves an old manifest: shorten how long it may.",
     ),
     "wrong-head-list": Advice(
         "It was made for another head list.",
@@ -247,9 +247,9 @@ REFUSALS: Final[dict[str, Advice]] = {
     ),
     "window-closed": Advice(
         "It came when the round did not take it.",
-        "Normal after closing. Many: give the grace period more time.",
+        "A few are normal after closing. If there are many, lengthen the grace period in the task's settings.",
     ),
-    "killed": Advice("The task was stopped.", "Nothing: devices learn it from the next manifest."),
+    "killed": Advice("The task was stopped.", "Nothing needs doing: devices learn of it from the next manifest."),
     "too-large": Advice(
         "The message is larger than is allowed.",
         "Look at the device version; a report of this round has one fixed size.",
@@ -258,7 +258,9 @@ REFUSALS: Final[dict[str, Advice]] = {
         "The enrolment code or token is missing or unknown.",
         "Opt-in: make new enrolment codes on the task's page. Reports: tokens of another round or issuer, or forged.",
     ),
-    "spent-token": Advice("The token was used before.", "Many: tokens are being replayed; each counts once anyway."),
+    "spent-token": Advice(
+        "The token was used before.", "If there are many, tokens are replayed; each counts once anyway."
+    ),
     "wrong-consent": Advice(
         "The record was made under another consent text.",
         "Contributors must agree to the text of this round; check what the program shows them.",
