@@ -280,7 +280,7 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     from searchblend.blender.method import method_named
     from searchblend.synthetic.count_group import RecordModel, Situation
     from searchblend.synthetic.plan import simulate
-    from searchblend.synthetic.population import profile_named
+    from searchblend.synthetic.population import MEDIAN_SEARCHES, profile_named
 
     profile = profile_named("aol")
     users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
@@ -311,9 +311,11 @@ def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     if options.json:
         print_json(document)
         return
+    fewer = f" Users who search less than AOL's, half of whom clicked {MEDIAN_SEARCHES} results or more, list fewer."
     print_line(
         f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for each person; nothing was read.\n"
         f"Method {options.method}: {_needed(needed, params)}.\n"
-        f"Expected on {users:,} users with the shape of the AOL log, {share:.0%} opting in: about "
-        f"{listed:.0f} head queries (at most {params.max_head_queries} asked for) with {covered:.0%} of all searches."
+        f"Expected on {users:,} users with the shape of the AOL log, {100 * share:.0f} % opting in: about "
+        f"{listed:.0f} head queries (at most {params.max_head_queries} asked for) with {100 * covered:.0f} % of all "
+        f"searches.{fewer if params.counted_records_per_optin > 1 else ''}"
     )
