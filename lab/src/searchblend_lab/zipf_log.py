@@ -45,8 +45,8 @@ class NumberedQueries:
         order = np.argsort(listed)
         position = np.minimum(np.searchsorted(listed[order], numbers), max(len(listed) - 1, 0))
         firsts = np.array(head.first_cells(), dtype=np.int64)
-        found = listed[order][position] == numbers if len(listed) else np.zeros(len(numbers), dtype=bool)
-        cells: Ints = np.where(found, firsts[order[position]] if len(listed) else 0, head.n_cells - 1)
+        is_listed = listed[order][position] == numbers if len(listed) else np.zeros(len(numbers), dtype=bool)
+        cells: Ints = np.where(is_listed, firsts[order[position]] if len(listed) else 0, head.n_cells - 1)
         return cells
 
 
@@ -104,8 +104,8 @@ class ZipfLog:
         held = np.bincount(user, minlength=1)
         weights = np.array([0, *(weight(units, s) for s in range(1, first + 1))], dtype=np.float64)
         totals = np.bincount(query, weights=weights[held[user]], minlength=int(numbers.max(initial=0)) + 1)
-        found = np.where(numbers >= 0, totals[numbers], 0).astype(np.int64).tolist()
-        return dict(zip(queries, found, strict=True))
+        of_queries = np.where(numbers >= 0, totals[numbers], 0).astype(np.int64).tolist()
+        return dict(zip(queries, of_queries, strict=True))
 
     def searches_of(self, queries: Sequence[str], cap: Cap) -> dict[str, int]:
         numbers = np.array([number_of(query) for query in queries], dtype=np.int64)
@@ -113,8 +113,8 @@ class ZipfLog:
         wanted = np.isin(query, numbers)
         user, query = user[wanted], query[wanted]
         counts = np.bincount(query[_place(user) < cap.first], minlength=int(numbers.max(initial=0)) + 1)
-        found = np.where(numbers >= 0, counts[numbers], 0).tolist()
-        return dict(zip(queries, found, strict=True))
+        of_queries = np.where(numbers >= 0, counts[numbers], 0).tolist()
+        return dict(zip(queries, of_queries, strict=True))
 
     def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> InMemoryTally:
         raise InvalidParameter("urls", "expected none: this log has no clicks")

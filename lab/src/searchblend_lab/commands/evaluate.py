@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _epsilons(text: str) -> tuple[float, ...]:
     try:
-        found = tuple(float(part) for part in text.split(","))
+        epsilons = tuple(float(part) for part in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected numbers with commas between, found {text!r}") from None
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(epsilons))

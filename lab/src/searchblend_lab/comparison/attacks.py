@@ -163,11 +163,11 @@ class ReleaseUnderAttack:
             for kind in kinds:
                 named[kind] += sum(kind.named(i, common, published) for i in range(PEOPLE))
         growth = math.exp(self._budget.epsilon)
-        found = []
+        of_kinds = []
         for kind in kinds:
             allowed = min(self._budget.delta * (1 + growth * (kind.accounts - 1)), 1.0)  # two accounts are two steps
-            found.append(self._finding(kind.name, named[kind], self._runs * PEOPLE, self._law_of(kind), allowed))
-        return found
+            of_kinds.append(self._finding(kind.name, named[kind], self._runs * PEOPLE, self._law_of(kind), allowed))
+        return of_kinds
 
     def _law_of(self, kind: Kind) -> float:
         """The probability that a person of this kind is named, from the tails of the noise."""
@@ -303,7 +303,7 @@ def rule_findings(rule: Rule, *, pages: bool = True) -> list[Finding]:
     kinds = [kind for kind in KINDS if pages or not kind.own_page]
     common, second = rule.common
     published = _of(rule, [*crowd(rule.users, [common]), *planted(kinds, common)])
-    found = [
+    of_rules = [
         _certain(rule, kind.name, sum(kind.named(i, common, published) for i in range(PEOPLE)), PEOPLE)
         for kind in kinds
     ]
@@ -312,7 +312,7 @@ def rule_findings(rule: Rule, *, pages: bool = True) -> list[Finding]:
         frozenset(_of(rule, [*own, *crowd(1, queries)]).queries) for queries in ([common], [second], [])
     )
     return [
-        *found,
+        *of_rules,
         *(_certain(rule, *guess) for guess in ((MEMBERSHIP, _right(one, none), 2), (INFERENCE, _right(one, other), 2))),
     ]
 

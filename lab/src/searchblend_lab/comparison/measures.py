@@ -103,8 +103,8 @@ class Yardstick:
         seeds = {url: [url] for url in self._seeds if url in graph.urls}
         if not seeds:
             return set()
-        found = generate_keywords(graph, seeds, threshold=RELEVANCE, cut=0)
-        return {(word.query, word.seed_class) for word in found.keywords}
+        generated = generate_keywords(graph, seeds, threshold=RELEVANCE, cut=0)
+        return {(word.query, word.seed_class) for word in generated.keywords}
 
 
 def _rows(counts: Mapping[Key, int]) -> dict[Key, tuple[int, float, float]]:
@@ -127,8 +127,8 @@ def _share(part: float, whole: float) -> float | None:
 
 def rule_row(rule: Rule, yardstick: Yardstick) -> Row:
     """A rule is deterministic."""
-    found = yardstick.measure(rule.publish(yardstick.truth), yardstick.truth.searches)
-    return Row(rule.name, rule.about, False, found, found, found)
+    figures = yardstick.measure(rule.publish(yardstick.truth), yardstick.truth.searches)
+    return Row(rule.name, rule.about, False, figures, figures, figures)
 
 
 def release_row(
@@ -137,16 +137,16 @@ def release_row(
     """Releases of the same log with seeded noise: a simulation, and never published."""
     truth, params = yardstick.truth, design.params
     counted = truth.users if params.distinct else truth.searches
-    found = [
+    measured = [
         yardstick.measure(publish(log, design, SeededRandomness(seed * 1_000_003 + run)), counted)
         for run in range(runs)
     ]
     about = f"ε = {params.budget.epsilon:g}, δ = {params.budget.delta:g} for adding or removing a user"
-    return Row(name, about, True, *(_over(found, summary) for summary in (fmean, min, max)))
+    return Row(name, about, True, *(_over(measured, summary) for summary in (fmean, min, max)))
 
 
-def _over(found: Sequence[Figures], summary: object) -> Figures:
-    columns = {name: [figures[name] for figures in found if figures[name] is not None] for name in MEASURES}
+def _over(measured: Sequence[Figures], summary: object) -> Figures:
+    columns = {name: [figures[name] for figures in measured if figures[name] is not None] for name in MEASURES}
     return {name: summary(values) if values else None for name, values in columns.items()}  # type: ignore[operator]
 
 
@@ -154,15 +154,15 @@ def where_rules_publish_more(rows: Sequence[Row]) -> list[str]:
     """To be fair: for each measure, the rules that are ahead of the best release here."""
     lines = []
     for name in MEASURES:
-        found = [(value, row) for row in rows if (value := row.mean[name]) is not None]
-        releases = [(value, row.name) for value, row in found if row.private]
+        known = [(value, row) for row in rows if (value := row.mean[name]) is not None]
+        releases = [(value, row.name) for value, row in known if row.private]
         if not releases:
             continue
         best, named = (min if name == "count_error" else max)(releases, key=lambda one: one[0])
         sign = -1 if name == "count_error" else 1
         ahead = [
             f"{row.name} ({shown(name, value)})"
-            for value, row in found
+            for value, row in known
             if not row.private and sign * value > sign * best
         ]
         if ahead:

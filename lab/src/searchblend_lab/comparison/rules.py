@@ -105,13 +105,13 @@ def _rule(text: str) -> Rule:
 
 
 def _threshold(text: str, value: str) -> Rule:
-    if not (found := re.fullmatch(r"([1-9][0-9]{0,8})(?:/([1-9][0-9]{0,8}))?", value)):
+    if not (match := re.fullmatch(r"([1-9][0-9]{0,8})(?:/([1-9][0-9]{0,8}))?", value)):
         raise UsageError(
             f"--rules: {text!r}: expected whole numbers of users: threshold:30/5 for queries and pairs, "
             "threshold:30 for queries alone"
         )
-    users, pair_users = int(found[1]), int(found[2] or 1)
-    pairs = f"pairs of {pair_users} users or more" if found[2] else "all of their pairs"
+    users, pair_users = int(match[1]), int(match[2] or 1)
+    pairs = f"pairs of {pair_users} users or more" if match[2] else "all of their pairs"
     return Rule(text, f"queries of {users} users or more, {pairs}", users, pair_users)
 
 

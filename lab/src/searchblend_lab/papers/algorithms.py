@@ -154,12 +154,12 @@ def load_algorithm(path: str) -> Algorithm:
     if os.getcwd() not in sys.path:  # noqa: PTH109 (sys.path holds strings)
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
-        found = getattr(import_module(module_name), attribute)
+        loaded = getattr(import_module(module_name), attribute)
     except ImportError as error:
         raise UsageError(f"--algorithm: {module_name} cannot be imported: {error}") from error
     except AttributeError as error:
         raise UsageError(f"--algorithm: {module_name} has no {attribute}") from error
-    made = found() if isinstance(found, type) else found
+    made = loaded() if isinstance(loaded, type) else loaded
     if not isinstance(made, Algorithm):
         raise UsageError(
             f"--algorithm: {path} needs a name and a run(optin_users, clients, params, *, devices, randomness)"

@@ -94,13 +94,13 @@ class Cell:
 class Results:
     """What the cells gave."""
 
-    def __init__(self, found: Mapping[Cell, Result]) -> None:
-        self._found = found
+    def __init__(self, results: Mapping[Cell, Result]) -> None:
+        self._results = results
 
     def __getitem__(self, cell: Cell) -> Result:
-        return self._found[cell]
+        return self._results[cell]
 
     def values(self, cells: Iterable[Cell], quantity: str) -> list[float]:
         """The numbers of these cells that have one."""
-        found = (self._found[cell].get(quantity) for cell in cells)
-        return [float(value) for value in found if value is not None]
+        quantities = (self._results[cell].get(quantity) for cell in cells)
+        return [float(value) for value in quantities if value is not None]

@@ -81,8 +81,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
             on_cost=on_cost,
         )
     if options.json:
-        found = [document(e.experiment, e.outcome, request) for e in evaluated]
-        print_json(found)
+        documents = [document(e.experiment, e.outcome, request) for e in evaluated]
+        print_json(documents)
         return
     for entry in evaluated:
         _show(entry)
@@ -132,8 +132,10 @@ def _list(options: argparse.Namespace) -> None:
     if len(options.names) > 1:
         raise UsageError("list: expected alone; it names the experiments")
     if options.json:
-        found = [{"name": e.name, "title": e.title, "source": e.source, "about": e.about} for e in EXPERIMENTS.values()]
-        print_json(found)
+        listed = [
+            {"name": e.name, "title": e.title, "source": e.source, "about": e.about} for e in EXPERIMENTS.values()
+        ]
+        print_json(listed)
         return
     for experiment in EXPERIMENTS.values():
         print_table(Text(experiment.name, style="bold"), Text(f"({experiment.source})", style="dim"))
@@ -157,9 +159,9 @@ def _log_people(options: argparse.Namespace, experiments: Sequence[Experiment]) 
     with run_progress() as (on_progress, _), open_log(reading, on_progress=on_progress) as log:
         groups = log.split(optin_fraction=0.5)
         label = Path(shown_log(str(options.log))).name
-        found = people_of(label, groups, searches, rows_of(groups) if reading.rows else None)
-    make_known(found)
-    return found
+        people = people_of(label, groups, searches, rows_of(groups) if reading.rows else None)
+    make_known(people)
+    return people
 
 
 def _check_real(options: argparse.Namespace) -> None:

@@ -33,33 +33,33 @@ def documents(folder: Path) -> list[dict[str, Any]]:
     Those of an earlier version are left out: their rows do not say how they stand to the papers.
     """
     paths = [folder / f"{name}.json" for name in EXPERIMENTS]
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.is_file()]
-    return [document for document in found if document["version"] == DOCUMENT_VERSION]
+    contents = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.is_file()]
+    return [document for document in contents if document["version"] == DOCUMENT_VERSION]
 
 
 def write_index(folder: Path) -> None:
     """index.md: what there is, and the table of agreement."""
-    found = documents(folder)
+    shown = documents(folder)
     lines = ["# Results", INTRODUCTION, "## What there is"]
-    lines.append("\n".join(f"- [{d['title']}]({d['experiment']}.md) ({d['source']})" for d in found))
-    if any(document["not_private"] for document in found):
+    lines.append("\n".join(f"- [{d['title']}]({d['experiment']}.md) ({d['source']})" for d in shown))
+    if any(document["not_private"] for document in shown):
         lines.append("**NOT PRIVATE**: some of these compare with a log itself. Not for release.")
-    lines += ["## The papers and us", _summary(found)]
-    for document in found:
+    lines += ["## The papers and us", _summary(shown)]
+    for document in shown:
         if document["findings"]:
             table = findings_table([finding(entry) for entry in document["findings"]])
             titled = Table(f"[{document['title']}]({document['experiment']}.md)", table.columns, table.rows)
             lines.append(markdown_table(titled))
-    lines.append(f"Made by `{_command(found)}`; the same seed gives the same bytes.")
+    lines.append(f"Made by `{_command(shown)}`; the same seed gives the same bytes.")
     _write(folder / INDEX, "\n\n".join(lines) + "\n")
 
 
-def _summary(found: Sequence[Mapping[str, Any]]) -> str:
+def _summary(shown: Sequence[Mapping[str, Any]]) -> str:
     """How many facts of the papers come out how; each is counted once, where it has a row of its own."""
-    pages = {document["experiment"] for document in found}
+    pages = {document["experiment"] for document in shown}
     counts = Counter(
         entry["agreement"]
-        for document in found
+        for document in shown
         for entry in document["findings"]
         if entry["agreement"] != Agreement.OURS and entry["counted_in"] not in pages
     )
@@ -70,9 +70,9 @@ def _summary(found: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _command(found: Sequence[Mapping[str, Any]]) -> str:
-    names = "all" if len(found) == len(EXPERIMENTS) else " ".join(d["experiment"] for d in found)
-    options = dict.fromkeys(d["options"] for d in found)
+def _command(shown: Sequence[Mapping[str, Any]]) -> str:
+    names = "all" if len(shown) == len(EXPERIMENTS) else " ".join(d["experiment"] for d in shown)
+    options = dict.fromkeys(d["options"] for d in shown)
     return "; ".join(
         f"searchblend evaluate {names if len(options) == 1 else 'NAME'} {words} -o DIR" for words in options
     )
@@ -85,16 +85,16 @@ def finding(entry: Mapping[str, Any]) -> Finding:
 
 def write_page(folder: Path) -> None:
     """index.html with every plot inside: one file to send on."""
-    found = documents(folder)
+    shown = documents(folder)
     content = render(
         "results.html",
         Path(__file__).parent / "templates",
         title="searchblend: results",
         assets=page_assets(),
         introduction=INTRODUCTION,
-        summary=_summary(found),
-        sections=[_section(document, folder) for document in found],
-        command=_command(found),
+        summary=_summary(shown),
+        sections=[_section(document, folder) for document in shown],
+        command=_command(shown),
     )
     _write(folder / PAGE, content)
 

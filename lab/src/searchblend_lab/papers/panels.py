@@ -189,13 +189,13 @@ class PanelExperiment:
         """Other people than the paper's may reach too few lists for its sentences."""
         if request.people is None:
             return self.conclusion(request, curves)
-        found = any(point.band and point.reached for points in curves.all.values() for point in points)
+        is_drawn = any(point.band and point.reached for points in curves.all.values() for point in points)
         try:
-            if found and not request.log:
+            if is_drawn and not request.log:
                 return self.conclusion(request, curves)
         except (KeyError, ValueError, IndexError, ZeroDivisionError):
-            found = False
-        return said_of_others(people_named(request.people), nothing="" if found else NO_LIST), []
+            is_drawn = False
+        return said_of_others(people_named(request.people), nothing="" if is_drawn else NO_LIST), []
 
     def _point(self, request: Request, panel: Panel, curve: Curve, x: float, results: Results) -> Point:
         cells = self._cells(request, panel, curve, x)
@@ -223,8 +223,8 @@ def _row(panel: Panel, curve: Curve, point: Point) -> dict[str, Scalar]:
 
 def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) -> None:
     factor = 100 if panel.x in PERCENT else 1
-    for curve, found in points.items():
-        shown = [point if point.band and point.reached else None for point in found]
+    for curve, of_curve in points.items():
+        shown = [point if point.band and point.reached else None for point in of_curve]
         x = [factor * value for value in panel.values]
         nan = float("nan")
         means = [point.band.mean if point and point.band else nan for point in shown]
@@ -239,7 +239,7 @@ def draw_panel(axis: Axes, panel: Panel, points: Mapping[Curve, list[Point]]) ->
         axis.plot([factor * x for x in xs], ys, linestyle="none", **published_style(label))
     axis.set(xlabel=X_LABELS[panel.x], ylabel=panel.ylabel)
     axis.set_title(panel.title, fontsize=10, loc="left")
-    if not any(point.band and point.reached for found in points.values() for point in found):
+    if not any(point.band and point.reached for of_curve in points.values() for point in of_curve):
         axis.text(0.5, 0.5, "no list reached its size", ha="center", transform=axis.transAxes, color="#666666")
         return
     axis.set(xscale=panel.xscale, yscale=panel.yscale)

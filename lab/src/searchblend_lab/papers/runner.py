@@ -40,15 +40,15 @@ def compute_cells(
     wanted = dict.fromkeys(cells)
     keys = {cell: cell.key(seed, code_of(cell)) for cell in wanted}
     kept = store.get(keys.values()) if store else {}
-    found: dict[Cell, Result] = {cell: kept[key] for cell, key in keys.items() if key in kept}
-    on_cost(sum(cell.cost for cell in found))
-    missing = [cell for cell in wanted if cell not in found]
+    results: dict[Cell, Result] = {cell: kept[key] for cell, key in keys.items() if key in kept}
+    on_cost(sum(cell.cost for cell in results))
+    missing = [cell for cell in wanted if cell not in results]
     for done in _computed(chunks(missing), seed, workers, people):
         if store:
             store.put({keys[cell]: result for cell, result in done})
-        found.update(done)
+        results.update(done)
         on_cost(sum(cell.cost for cell, _ in done))
-    return Results(found)
+    return Results(results)
 
 
 def chunks(cells: Iterable[Cell]) -> list[list[Cell]]:

@@ -80,13 +80,13 @@ def start_findings(
             if panel.people.name != people:
                 continue
             ours = {m: first_reached(curves, i, m, quantity, size) for m in ("paper", "best")}
-            found = ours["paper"]
-            agrees = found is not None and abs(found - start) <= (0.0051 if start < 1 else 0.51)
+            reached = ours["paper"]
+            agrees = reached is not None and abs(reached - start) <= (0.0051 if start < 1 else 0.51)
             findings.append(
                 Finding(
                     f"head size {size} first reached ({panel.people.label})",
                     unit(start),
-                    unit(found) if found is not None else "not reached",
+                    unit(reached) if reached is not None else "not reached",
                     unit(ours["best"]) if ours["best"] is not None else "not reached",
                     Agreement.FITTED if agrees and (people, size) in fitted else holds(agrees),
                     why,

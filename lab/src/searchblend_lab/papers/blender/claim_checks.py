@@ -75,11 +75,11 @@ class Evidence:
 
     def by_head_fraction(self, quantity: str) -> dict[float, float]:
         """Mean by f_O, AOL at 5 %."""
-        found = {}
+        mean_of = {}
         for fraction in HEAD_FRACTIONS:
             values = self._results.values(head_fraction_cells(self._request, fraction), quantity)
-            found[fraction] = sum(values) / len(values)
-        return found
+            mean_of[fraction] = sum(values) / len(values)
+        return mean_of
 
 
 def head_fraction_cells(request: Request, fraction: float) -> list[Cell]:
@@ -156,9 +156,9 @@ def _by_fraction(values: Means, form: str) -> str:
 def sizes(e: Evidence) -> Verdict:
     does, parts = True, []
     for panel, sizes in ((0, (10, 25, 50)), (1, (10, 50, 100, 500))):
-        found = [(s, m[max(m)]) for s in sizes if (m := e.means("fig14", panel, "query_l1", size=s))]
-        does &= all(b > a for (_, a), (_, b) in pairwise(found))
-        parts.append(" < ".join(f"{value:.4f} ({size})" for size, value in found))
+        largest = [(s, m[max(m)]) for s in sizes if (m := e.means("fig14", panel, "query_l1", size=s))]
+        does &= all(b > a for (_, a), (_, b) in pairwise(largest))
+        parts.append(" < ".join(f"{value:.4f} ({size})" for size, value in largest))
     return Verdict(does, "L1 at ε = 6 by head size: AOL " + "; Yandex ".join(parts))
 
 
@@ -173,11 +173,11 @@ def ccs(e: Evidence) -> Verdict:
 def start(name: str, panel: int, size: int, published: float) -> Callable[[Evidence], Verdict]:
     def check(e: Evidence) -> Verdict:
         means = e.means(name, panel, "query_l1", size=size)
-        found = min(means, default=None)
+        first = min(means, default=None)
         points = e[name].points(panel, "paper", "query_l1", size=size)
         near = min(points, key=lambda p: abs(p.x - published))
-        numbers = f"first reached at {f'{100 * found:g} %' if found else 'no share'}; {near.queries:.0f} queries at "
-        return Verdict(found is not None and abs(found - published) <= 0.0051, numbers + f"{100 * near.x:g} %")
+        numbers = f"first reached at {f'{100 * first:g} %' if first else 'no share'}; {near.queries:.0f} queries at "
+        return Verdict(first is not None and abs(first - published) <= 0.0051, numbers + f"{100 * near.x:g} %")
 
     return check
 
@@ -200,13 +200,13 @@ def ten_percent(e: Evidence) -> Verdict:
 
 
 def l1_falls(e: Evidence) -> Verdict:
-    found = {
+    curves = {
         f"{label} {size}": e.means("fig14", panel, "query_l1", size=size)
         for panel, label, sizes in ((0, "AOL", (10, 25, 50)), (1, "Yandex", (10, 50, 100, 500)))
         for size in sizes
     }
-    numbers = "; ".join(f"{label}: {ends(means)}" for label, means in found.items() if means)
-    return Verdict(all(falling(means) for means in found.values() if means), numbers)
+    numbers = "; ".join(f"{label}: {ends(means)}" for label, means in curves.items() if means)
+    return Verdict(all(falling(means) for means in curves.values() if means), numbers)
 
 
 def under_a_tenth(e: Evidence) -> Verdict:

@@ -21,7 +21,7 @@ def users_of(people: People) -> tuple[int, ...]:
 
 
 def panels(request: Request) -> list[Panel]:
-    found = []
+    drawn = []
     for i, people in enumerate(request.people_of("aol", "yandex")):
         size = people.sizes[-1]
         settings = {"size": size}
@@ -33,7 +33,7 @@ def panels(request: Request) -> list[Panel]:
             )
             for method in request.methods
         ]
-        found.append(
+        drawn.append(
             Panel(
                 f"({'ab'[i]}) {people.label}, M = {size}, {100 * people.optin:g} % opt-in, ε = 4",
                 people,
@@ -45,7 +45,7 @@ def panels(request: Request) -> list[Panel]:
                 xscale="log",
             )
         )
-    return found
+    return drawn
 
 
 def slope(means: dict[float, float]) -> float:

@@ -97,8 +97,8 @@ class Figure8:
         figure, (axis,) = new_figure(1)
         labels = dict.fromkeys(str(row["people"]) for row in rows if row["quantity"] == "share")
         for label, color in zip(labels, SIZE_COLORS.values(), strict=False):
-            found = [row for row in rows if row["quantity"] == "share" and row["people"] == label]
-            ranks, shares = [row["rank"] for row in found], [100 * float(row["ours"] or 0) for row in found]
+            of_people = [row for row in rows if row["quantity"] == "share" and row["people"] == label]
+            ranks, shares = [row["rank"] for row in of_people], [100 * float(row["ours"] or 0) for row in of_people]
             axis.plot(np.array(ranks, dtype=float), shares, color=color, label=f"{label}, one run")
         if PROFILES["aol"].label in labels:
             published = [100 * row[1] for row in FIGURE_9[1:]]

@@ -148,7 +148,7 @@ def findings_of(trends: Mapping[str, list[list[dict[str, Any]]]]) -> list[Findin
     """The published table is one run: its error must be among the middle 80 % of ours, its regressions our mean."""
     published = summary([as_table(FIGURE_9)])
     runs = {m: [summary([table]) for table in tables if len(table) > 1] for m, tables in trends.items()}
-    errors = {m: Band.of([run["error"] for run in found]) for m, found in runs.items()}
+    errors = {m: Band.of([run["error"] for run in of_method]) for m, of_method in runs.items()}
     findings = [
         Finding(
             "median relative error of the nine queries, ε = 3",
@@ -160,8 +160,8 @@ def findings_of(trends: Mapping[str, list[list[dict[str, Any]]]]) -> list[Findin
         )
     ]
     for column, whose in GROUPS.items():
-        counts = {m: [run[column] for run in found] for m, found in runs.items()}
-        means = {m: float(np.mean(found)) if found else float("nan") for m, found in counts.items()}
+        counts = {m: [run[column] for run in of_method] for m, of_method in runs.items()}
+        means = {m: float(np.mean(of_method)) if of_method else float("nan") for m, of_method in counts.items()}
         lucky = sum(count <= published[column] for count in counts["paper"])
         findings.append(
             Finding(
@@ -222,9 +222,12 @@ def _draw_method(
     for axis, label in ((shares, f"{method}, blend"), (errors, "_")):
         middles, spans = [], []
         for query in names:
-            found = [row for run in runs for row in run if row["query"] == query]
+            of_query = [row for run in runs for row in run if row["query"] == query]
             values = np.array(
-                [100 * row["blended"] if axis is shares else 100 * (row["blended"] / row["true"] - 1) for row in found]
+                [
+                    100 * row["blended"] if axis is shares else 100 * (row["blended"] / row["true"] - 1)
+                    for row in of_query
+                ]
                 or [np.nan]
             )
             low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])

@@ -74,11 +74,11 @@ def _defaults(profile: Profile) -> dict[str, float]:
 
 def _values(name: str, ours: list[float]) -> list[str]:
     """[BLJ], [BL17] and ours, for both logs."""
-    found = []
+    values = []
     for i, own in enumerate(ours):
         earlier = OPTIN_BL17[i] if name == "opt-in share" else FIGURE_11[name][i]
-        found += [f"{value:g}" for value in (FIGURE_11[name][i], earlier, own)]
-    return found
+        values += [f"{value:g}" for value in (FIGURE_11[name][i], earlier, own)]
+    return values
 
 
 def _draw(table: Table) -> Figure:

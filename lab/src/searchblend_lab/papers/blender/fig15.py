@@ -54,8 +54,8 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 
 def _lowest(curves: Curves, panel: int, method: str, sizes: tuple[int, ...]) -> dict[int, float]:
-    found = {size: curves.means(panel, method, "ndcg", size=size) for size in sizes}
-    return {size: min(means.values()) for size, means in found.items() if means}
+    by_size = {size: curves.means(panel, method, "ndcg", size=size) for size in sizes}
+    return {size: min(means.values()) for size, means in by_size.items() if means}
 
 
 def _all_above(curves: Curves, panel: int, method: str, sizes: tuple[int, ...]) -> float | None:

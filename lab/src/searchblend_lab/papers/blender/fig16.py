@@ -36,7 +36,7 @@ def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:
 
 def _two_largest(curves: Curves, panel: int, sizes: tuple[int, ...]) -> Finding:
     lengths = {m: [curves.points(panel, m, "ndcg", size=size)[0] for size in sizes] for m in ("paper", "best")}
-    shown = {m: ", ".join(f"{p.queries:.0f} of {p.size} queries" for p in found) for m, found in lengths.items()}
+    shown = {m: ", ".join(f"{p.queries:.0f} of {p.size} queries" for p in points) for m, points in lengths.items()}
     return Finding(
         f"the two largest lists, {sizes[0]} and {sizes[1]}, at ε = {lengths['paper'][0].x:g} (Yandex profile)",
         "not reached",

@@ -13,12 +13,12 @@ _COLORS = ("#7a4ea3", "#b8860b", "#1b6ca8")
 
 def panels(request: Request) -> list[Panel]:
     (people,) = request.people_of("aol")
-    size, found = people.sizes[-1], []
+    size, drawn = people.sizes[-1], []
     for i, epsilon in enumerate(_EPSILONS):
         settings = {"size": size, "epsilon": epsilon}
         curves = [Curve("blended", m, "query_l1", "#111111", settings, needs_list=False) for m in request.methods]
         curves.append(Curve("clients only", "best", "client_query_l1", "#1b6ca8", settings, needs_list=False))
-        found.append(
+        drawn.append(
             Panel(
                 f"({'abc'[i]}) {people.label}, ε = {epsilon:g}",
                 people,
@@ -45,7 +45,7 @@ def panels(request: Request) -> list[Panel]:
         )
 
     return [
-        *found,
+        *drawn,
         Panel(
             "(d) 95 % intervals of queries",
             people,

@@ -94,7 +94,7 @@ def scores(release: BlenderRelease, truth: Truth, top: Mapping[str, float]) -> d
     optin = group_scores(release.head, release.optin, truth)
     client = group_scores(release.head, release.client, truth)
     weight = release.queries.optin_weight[:-1]
-    found = {
+    figures = {
         "queries": len(release.head),
         "records": release.head.n_records,
         "query_l1": blended.query_l1,
@@ -111,12 +111,12 @@ def scores(release: BlenderRelease, truth: Truth, top: Mapping[str, float]) -> d
         "optin_weight": float(weight @ truth.queries[:-1] / max(truth.queries[:-1].sum(), 1e-300)),
     }
     if release.check is not None:
-        found |= {
+        figures |= {
             "groups_differ": float(not release.check.agrees),
             "alarm": float(bool(release.check.flagged)),
             "divergence": release.check.divergence,
         }
-    return found | coverage(release, truth)
+    return figures | coverage(release, truth)
 
 
 def coverage(release: BlenderRelease, truth: Truth) -> dict[str, float]:
@@ -170,13 +170,13 @@ def shift(release: BlenderRelease, truth: Truth, targets: list[str]) -> dict[str
     target = promoted(release.head, targets)
     if target is None:
         return {}
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "target_true": float(truth.queries[target]),
         "shift": float(release.queries.raw.probability[target] - truth.queries[target]),
     }
     if release.check is not None:
-        found["target_flagged"] = float(target in release.check.flagged)
-    return found
+        figures["target_flagged"] = float(target in release.check.flagged)
+    return figures
 
 
 def promoted(head: HeadList, targets: list[str]) -> int | None:

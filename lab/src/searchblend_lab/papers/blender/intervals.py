@@ -113,8 +113,8 @@ def _draw(bands: Bands) -> Figure:
     figure, axes = new_figure(2)
     for axis, label in zip(axes, ("query", "record"), strict=True):
         for situation in SITUATIONS:
-            found = [(e, b.mean) for e in EPSILONS if (b := bands[situation, e, f"{label}_coverage"])]
-            x, y = [e for e, _ in found], [mean for _, mean in found]
+            covered = [(e, b.mean) for e in EPSILONS if (b := bands[situation, e, f"{label}_coverage"])]
+            x, y = [e for e, _ in covered], [mean for _, mean in covered]
             axis.plot(x, y, marker="o", markersize=3, color=situation.color, label=situation.label)
         axis.axhline(0.95, color="#999999", linewidth=0.8)
         axis.set(xlabel="ε", ylabel=f"{label} intervals that hold", ylim=(0.85, 1.0))

@@ -107,11 +107,11 @@ class LocalSearch:
 
 def _draw_answers(axis: Axes, bands: Bands, times: int, sizes: tuple[int, ...]) -> None:
     for epsilon in EPSILONS:
-        found = [(size, band) for size in sizes if (band := bands[times, epsilon, size, "answered"])]
-        x, color = [size for size, _ in found], _COLORS[epsilon]
-        means = [100 * band.mean for _, band in found]
+        answered = [(size, band) for size in sizes if (band := bands[times, epsilon, size, "answered"])]
+        x, color = [size for size, _ in answered], _COLORS[epsilon]
+        means = [100 * band.mean for _, band in answered]
         axis.plot(x, means, color=color, marker="o", markersize=3, label=f"answered, ε = {epsilon:g}")
-        lows, highs = [100 * band.low for _, band in found], [100 * band.high for _, band in found]
+        lows, highs = [100 * band.low for _, band in answered], [100 * band.high for _, band in answered]
         axis.fill_between(x, lows, highs, color=color, alpha=0.13, linewidth=0)
         right = [100 * band.mean for size in sizes if (band := bands[times, epsilon, size, "first"])]
         axis.plot(x, right, color=color, linestyle=(0, (1, 1.2)), label=f"first URL is the one, ε = {epsilon:g}")

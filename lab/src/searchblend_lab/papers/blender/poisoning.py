@@ -12,13 +12,13 @@ _EPSILONS = (1.0, 4.0)
 
 def panels(request: Request) -> list[Panel]:
     (people,) = request.people_of("aol")
-    size, found = people.sizes[-1], []
+    size, drawn = people.sizes[-1], []
     for i, epsilon in enumerate(_EPSILONS):
         settings = {"size": size, "epsilon": epsilon}
         curves = [
             Curve("shift of the blend", m, "shift", "#111111", settings, needs_list=False) for m in request.methods
         ]
-        found.append(
+        drawn.append(
             Panel(
                 f"({'ab'[i]}) {people.label}, ε = {epsilon:g}",
                 people,
@@ -44,7 +44,7 @@ def panels(request: Request) -> list[Panel]:
         for epsilon, color in zip(_EPSILONS, ("#7a4ea3", "#b8860b"), strict=True)
     )
     label = "share of runs that name the query"
-    return [*found, Panel("(c) the alarm", people, "fake", SHARES, flagged, label, xscale="log", ylim=(0, 1.02))]
+    return [*drawn, Panel("(c) the alarm", people, "fake", SHARES, flagged, label, xscale="log", ylim=(0, 1.02))]
 
 
 def conclude(request: Request, curves: Curves) -> tuple[str, list[Finding]]:

@@ -82,8 +82,8 @@ class RecordsPerClient:
             for (method, alike, count, quantity), band in bands.items()
         ]
         if request.log:
-            found = any(bands.values())
-            return Outcome(rows, self._draw(bands), said_of_others(request.log, nothing="" if found else NO_LIST))
+            is_drawn = any(bands.values())
+            return Outcome(rows, self._draw(bands), said_of_others(request.log, nothing="" if is_drawn else NO_LIST))
         text, finding = conclude(bands)
         return Outcome(rows, self._draw(bands), text, [finding])
 
@@ -92,13 +92,13 @@ class RecordsPerClient:
         for axis, (quantity, label) in zip(axes, _SHOWN, strict=True):
             for method in dict.fromkeys(method for method, *_ in bands):
                 for alike, what in _KINDS.items():
-                    found = [(c, b) for c in COUNTS if (b := bands[method, alike, c, quantity])]
-                    x = [count for count, _ in found]
+                    by_count = [(c, b) for c in COUNTS if (b := bands[method, alike, c, quantity])]
+                    x = [count for count, _ in by_count]
                     name, color = f"{algorithm_label(method)}, {what}", _COLORS[alike]
                     style = METHOD_STYLES.get(method, OTHER_STYLE)
-                    means = [b.mean for _, b in found]
+                    means = [b.mean for _, b in by_count]
                     axis.plot(x, means, marker="o", markersize=3, label=name, color=color, linestyle=style)
-                    lows, highs = [b.low for _, b in found], [b.high for _, b in found]
+                    lows, highs = [b.low for _, b in by_count], [b.high for _, b in by_count]
                     axis.fill_between(x, lows, highs, color=_COLORS[alike], alpha=0.13, linewidth=0)
             axis.set(xlabel="cells per report, $m_C$", ylabel=label, xscale="log")
             axis.set_xticks(COUNTS, [str(count) for count in COUNTS])

@@ -46,13 +46,13 @@ def compute(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
     except EmptyHeadList:
         return {"queries": 0}
     truth = Truth.of(release.head, optin_users.cell_counts(release.head) + clients.cell_counts(release.head))
-    found = score(release, truth)
+    scored = score(release, truth)
     own = _people(settings["people"], settings["alike"], settings["users"], run, seed).own_shares(release.head)
     return {
         "queries": len(release.head),
-        "query_l1": found.query_l1,
-        "record_l1": found.record_l1,
-        "ndcg": found.ndcg,
+        "query_l1": scored.query_l1,
+        "record_l1": scored.record_l1,
+        "ndcg": scored.ndcg,
         **coverage(release, own),
     }
 

@@ -93,20 +93,20 @@ def _published(log: ZipfLog, params: ClickGraphParams, noise: SeededRandomness) 
 
 def compute_span(settings: Mapping[str, Any], run: int, seed: int) -> dict[str, Any]:
     """The same for a log of so many days, at every limit d at once. [KKMN09] Fig. 3 and 4."""
-    limited, found = _own_span(settings) if "people" in settings else _made_span(settings, run, seed)
+    limited, figures = _own_span(settings) if "people" in settings else _made_span(settings, run, seed)
     for searches, log in zip(SPAN_LIMITS, limited, strict=True):
         params = selection_params("paper", searches, settings["epsilon"], settings["delta"])
         noise = SeededRandomness(seed_of(seed, run, settings["days"], searches))
         chosen, tally = select_queries(log, ClickGraphDesign.of(params), randomness=noise)
-        found[f"published_{searches}"] = len(chosen)
-        found[f"published_impressions_{searches}"] = sum(tally.of_queries(list(chosen)).values())
-    return found
+        figures[f"published_{searches}"] = len(chosen)
+        figures[f"published_impressions_{searches}"] = sum(tally.of_queries(list(chosen)).values())
+    return figures
 
 
 def _own_span(settings: Mapping[str, Any]) -> tuple[list[ClickLog], dict[str, Any]]:
     log = log_of(settings["people"], settings["days"])
-    found = {"impressions": log.n_searches, "distinct": int(np.count_nonzero(log.raw_counts()))}
-    return [log] * len(SPAN_LIMITS), found
+    figures = {"impressions": log.n_searches, "distinct": int(np.count_nonzero(log.raw_counts()))}
+    return [log] * len(SPAN_LIMITS), figures
 
 
 def _made_span(settings: Mapping[str, Any], run: int, seed: int) -> tuple[list[ClickLog], dict[str, Any]]:
@@ -153,8 +153,8 @@ class CountedSearches:
         return InMemoryTally(self._universe, self._numbers, self._counts)
 
     def searches_of(self, queries: Sequence[str], cap: Cap) -> dict[str, int]:
-        found = self.searches(cap).of_queries(queries)
-        return {query: found.get(Record(query, WILDCARD), 0) for query in queries}
+        counts = self.searches(cap).of_queries(queries)
+        return {query: counts.get(Record(query, WILDCARD), 0) for query in queries}
 
     def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> InMemoryTally:
         raise InvalidParameter("algorithm", "expected one without weights: this log has counts alone")
@@ -229,15 +229,15 @@ def compute_study(settings: Mapping[str, Any], run: int, seed: int) -> dict[str,
     noise = SeededRandomness(seed_of(seed, run, "fears", settings["method"]))
     release = release_data(log, params, randomness=noise)
     categories = {term: name for name, terms, _ in FEARS for term in terms}
-    found = run_study(release.graph(), PATTERN, stop=FILMS, categories=categories).ranking
+    ranking = run_study(release.graph(), PATTERN, stop=FILMS, categories=categories).ranking
     sums: dict[str, int] = {}
     for record, count in zip(records, counts.tolist(), strict=True):
         for name, terms, _ in FEARS:
             if any(f"fear of {term}" in str(record.query) for term in terms):
                 sums[name] = sums.get(name, 0) + count
     original = sorted(sums, key=lambda name: (-sums[name], name))
-    compared = compare_rankings(original, found, 9)
-    return {"original": original[:9], "released": found[:9], "overlap": compared.overlap, "tau": compared.kendall_tau}
+    compared = compare_rankings(original, ranking, 9)
+    return {"original": original[:9], "released": ranking[:9], "overlap": compared.overlap, "tau": compared.kendall_tau}
 
 
 THRESHOLDS: Final = (0.5, 0.7, 0.9, 0.95)
@@ -264,7 +264,7 @@ def compute_keywords(settings: Mapping[str, Any], run: int, seed: int) -> dict[s
         "original": _pruned(clicks.data, clicks.tocoo(), clicks.shape),
         "released": _pruned(values, released, clicks.shape),
     }
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "queries_kept": _rows(both["released"]) / _rows(both["original"]),
         "edges_kept": both["released"].nnz / both["original"].nnz,
     }
@@ -272,10 +272,10 @@ def compute_keywords(settings: Mapping[str, Any], run: int, seed: int) -> dict[s
     for i, name in enumerate(seeds):
         for threshold in THRESHOLDS:
             original, kept = (relevance[graph][:, i] >= threshold for graph in ("original", "released"))
-            found[f"{name}_{threshold}_original"] = int(original.sum())
-            found[f"{name}_{threshold}_released"] = int(kept.sum())
-            found[f"{name}_{threshold}_shared"] = float((original & kept).sum() / max(kept.sum(), 1))
-    return found
+            figures[f"{name}_{threshold}_original"] = int(original.sum())
+            figures[f"{name}_{threshold}_released"] = int(kept.sum())
+            figures[f"{name}_{threshold}_shared"] = float((original & kept).sum() / max(kept.sum(), 1))
+    return figures
 
 
 def _pruned(values: Any, edges: Any, shape: tuple[int, int]) -> Any:

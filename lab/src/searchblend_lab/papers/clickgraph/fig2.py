@@ -109,17 +109,17 @@ def _draw(bands: Bands) -> Figure:
     figure, axes = new_figure(3)
     for axis, (quantity, (label, _)) in zip(axes, QUANTITIES.items(), strict=True):
         for method in METHODS:
-            found = [bands[method, d, quantity] for d in LIMITS]
+            curve = [bands[method, d, quantity] for d in LIMITS]
             axis.plot(
                 LIMITS,
-                [band.mean for band in found],
+                [band.mean for band in curve],
                 marker="o",
                 markersize=3,
                 color=COLORS[method],
                 linestyle=METHOD_STYLES[method],
                 label=method,
             )
-            lows, highs = [band.low for band in found], [band.high for band in found]
+            lows, highs = [band.low for band in curve], [band.high for band in curve]
             axis.fill_between(LIMITS, lows, highs, color=COLORS[method], alpha=0.15, linewidth=0)
         axis.set(xlabel="searches of each user that count, d", ylabel=label, xscale="log")
         axis.set_xticks(LIMITS, [str(d) for d in LIMITS])

@@ -66,9 +66,9 @@ class GraphAlgorithms:
         runs = request.n_runs(3, 1)
 
         def band(name: str, exponent: float, quantity: str) -> Band:
-            found = Band.of([results[_cell(request, name, exponent, run)][quantity] for run in range(runs)])
-            assert found is not None
-            return found
+            of_runs = Band.of([results[_cell(request, name, exponent, run)][quantity] for run in range(runs)])
+            assert of_runs is not None
+            return of_runs
 
         rows: list[dict[str, Scalar]] = []
         lines: list[tuple[str, ...]] = []
@@ -132,16 +132,16 @@ def _figure(band: Callable[[str, float, str], Band], logs: Mapping[float, str]) 
     for place, (exponent, label) in enumerate(logs.items()):
         axes = figure.add_subplot(1, len(logs), place + 1)
         names = list(SETTINGS)[::-1]
-        found = [band(name, exponent, "published") for name in names]
+        published = [band(name, exponent, "published") for name in names]
         colors = ["#1f5fa8" if name == DEFAULT else "#9db8d6" if "kkmn" not in name else "#c9c9c9" for name in names]
-        axes.barh(range(len(names)), [one.mean for one in found], color=colors)
-        for y, (name, one) in enumerate(zip(names, found, strict=True)):
+        axes.barh(range(len(names)), [one.mean for one in published], color=colors)
+        for y, (name, one) in enumerate(zip(names, published, strict=True)):
             noise = band(name, exponent, "noise").mean
             axes.annotate(
                 f" {one.mean:,.0f}  (sd {noise:.1f})", (one.mean, y), va="center", fontsize=8, annotation_clip=False
             )
         axes.set_yticks(range(len(names)), names if place == 0 else [""] * len(names), fontsize=8)
-        axes.set_xlim(0, 1.45 * max(1.0, *(one.mean for one in found)))
+        axes.set_xlim(0, 1.45 * max(1.0, *(one.mean for one in published)))
         axes.set_xlabel("queries published")
         axes.set_title(f"({'ab'[place]}) {label}", loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)

@@ -61,9 +61,9 @@ class SpanExperiment:
         whole = _WHOLE[self.quantity]
         bands: Bands = {}
         for span in self.spans(request):
-            found = [results[cell] for cell in self._cells(request, span)]
+            entries = [results[cell] for cell in self._cells(request, span)]
             for d in SPAN_LIMITS:
-                band = Band.of([100 * entry[f"{self.quantity}_{d}"] / entry[whole] for entry in found])
+                band = Band.of([100 * entry[f"{self.quantity}_{d}"] / entry[whole] for entry in entries])
                 assert band is not None
                 bands[span, d] = band
         rows: list[dict[str, Scalar]] = [

@@ -49,12 +49,12 @@ class Table4:
             ranks[method] = {}
             social[method] = float(np.mean([_social(results[cell]["released"]) for cell in cells]))
             for cell in cells:
-                found = results[cell]
+                figures = results[cell]
                 rows += [
                     {"method": method, "run": cell.run + 1, "rank": i + 1, "original": a, "released": b}
-                    for i, (a, b) in enumerate(zip(found["original"], found["released"], strict=False))
+                    for i, (a, b) in enumerate(zip(figures["original"], figures["released"], strict=False))
                 ]
-                for i, name in enumerate(found["released"]):
+                for i, name in enumerate(figures["released"]):
                     ranks[method].setdefault(name, []).append(i + 1)
         return Outcome(
             rows,
@@ -152,7 +152,7 @@ def _draw(ranks: dict[str, dict[str, list[int]]]) -> Figure:
     names = [name for name, _ in TABLE_4]
     for offset, method in ((-0.15, "paper"), (0.15, "best")):
         quantiles = [
-            np.quantile(found, [0.1, 0.5, 0.9]) if (found := ranks[method].get(name)) else np.full(3, np.nan)
+            np.quantile(of_name, [0.1, 0.5, 0.9]) if (of_name := ranks[method].get(name)) else np.full(3, np.nan)
             for name in names
         ]
         low, middle, high = np.array(quantiles).T

@@ -81,8 +81,8 @@ class Situation:
     @property
     def best_is_worse(self) -> bool | None:
         """Beyond two standard errors; ``None`` if fewer than two runs have a query in both lists."""
-        found = self.difference
-        return None if found is None or found.error is None else found.value > _STANDARD_ERRORS * found.error
+        gap = self.difference
+        return None if gap is None or gap.error is None else gap.value > _STANDARD_ERRORS * gap.error
 
 
 class RealLogs:
@@ -136,9 +136,9 @@ class RealLogs:
         return Outcome(list(_rows(situations)), _draw(situations), text, _findings(situations), tables)
 
     def _situations(self, request: Request, log: RealLog, results: Results) -> Iterator[Situation]:
-        found = [results[cell]["rows"] for cell in self._runs(request, log)]
+        runs = [results[cell]["rows"] for cell in self._runs(request, log)]
         for epsilon in log.epsilons:
-            here = [{row["method"]: row for row in rows if row["epsilon"] == epsilon} for rows in found]
+            here = [{row["method"]: row for row in rows if row["epsilon"] == epsilon} for rows in runs]
             yield Situation(log, epsilon, here)
 
 
@@ -239,11 +239,11 @@ def _draw(situations: Sequence[Situation]) -> Figure:
     for axis, quantity in zip(axes, _SHOWN, strict=True):
         for shift, method in zip((0.2, 0.0, -0.2), (*METHODS, CLICK_GRAPH), strict=True):
             means = [(y + shift, one.mean(method, quantity)) for y, one in zip(places, situations, strict=True)]
-            found = [(y, mean) for y, mean in means if mean]
+            drawn = [(y, mean) for y, mean in means if mean]
             axis.errorbar(
-                [mean.value for _, mean in found],
-                [y for y, _ in found],
-                xerr=[_STANDARD_ERRORS * (mean.error or 0.0) for _, mean in found],
+                [mean.value for _, mean in drawn],
+                [y for y, _ in drawn],
+                xerr=[_STANDARD_ERRORS * (mean.error or 0.0) for _, mean in drawn],
                 fmt="o",
                 markersize=3.5,
                 linewidth=1,

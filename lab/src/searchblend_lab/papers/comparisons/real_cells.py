@@ -104,12 +104,12 @@ def scored(release: BlenderRelease, truth: Truth, top: TrueTop, common: set[str]
     queries = release.head.queries
     listed = dict(zip(queries, release.queries.probability.tolist(), strict=False))
     errors = np.abs(release.queries.probability - truth.queries)[:-1].tolist()
-    found = score(release, truth)
+    figures = score(release, truth)
     both = sum(error for query, error in zip(queries, errors, strict=True) if query in common)
     return {
         "queries": len(queries),
-        "query_l1": found.query_l1,
-        "ndcg": found.ndcg,
+        "query_l1": figures.query_l1,
+        "ndcg": figures.ndcg,
         "coverage": coverage(release, truth)["coverage"],
         "missing": float(truth.queries[-1]),
         **({"common": len(common), "common_l1": both} if common else {}),
@@ -139,8 +139,8 @@ def largest(tally: Tally, n: int) -> dict[str, int]:
         left, least = left - how_many, count
         if left <= 0:
             break
-    found = tally.at_least(max(least, 1))
-    return {str(record.query): count for count in sorted(found, reverse=True) for record in found[count]}
+    common = tally.at_least(max(least, 1))
+    return {str(record.query): count for count in sorted(common, reverse=True) for record in common[count]}
 
 
 def graph_rows(log: ClickLog, budgets: Sequence[Budget], own: int, *, users: int, urls: bool) -> list[Found]:

@@ -138,14 +138,14 @@ def _local(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
     oracle = LocalOracle.of(budget.epsilon, len(known), 1 - float(known.sum()) / people.n_users)
     shares, deviation = oracle.release(known, people.n_users, generator(own))
     projected = project_onto_simplex(np.append(shares, 1 - shares.sum()))[:-1]  # as our blend is
-    found = people.scores(np.arange(len(known)), projected)
-    return found | {"queries": len(detected(shares, deviation)), "bytes": oracle.bytes()}
+    measured = people.scores(np.arange(len(known)), projected)
+    return measured | {"queries": len(detected(shares, deviation)), "bytes": oracle.bytes()}
 
 
 def _exact(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
     named = np.flatnonzero(people.counts >= USERS_NEEDED)
-    found = people.scores(named, people.counts[named] / people.n_users)
-    return found | {"bytes": _mean_length(people), "users_needed": USERS_NEEDED}
+    measured = people.scores(named, people.counts[named] / people.n_users)
+    return measured | {"bytes": _mean_length(people), "users_needed": USERS_NEEDED}
 
 
 def _ours(people: Crowd, budget: Budget, own: int, optin: float | None) -> Found:

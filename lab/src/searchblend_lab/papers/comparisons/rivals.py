@@ -296,8 +296,8 @@ def _draw(bands: Bands) -> Figure:
 
 def _line(axis: Axes, bands: Bands, budget: Budget, quantity: str) -> None:
     """Ours over the opt-in share, where there is something to show on a logarithmic axis."""
-    found = [(share, bands[budget, OURS, share, quantity]) for share in OPTIN_SHARES]
-    shown = [(100 * share, band) for share, band in found if band and band.low > 0]
+    by_share = [(share, bands[budget, OURS, share, quantity]) for share in OPTIN_SHARES]
+    shown = [(100 * share, band) for share, band in by_share if band and band.low > 0]
     x = [share for share, _ in shown]
     axis.plot(x, [band.mean for _, band in shown], marker="o", markersize=3, color=OURS.color, label=OURS.name)
     axis.fill_between(
