@@ -47,7 +47,7 @@ _SEALED: Final = OVERHEAD + BUCKETS[0]
 _SHARES: Final = 32 + 32 + 2 * 32 + 16
 """of a message to be opened by K of its kind: a group element to the randomness server, a tag, a share (a point), and
 the seal of the query itself, whose bytes come on top"""
-Found = dict[str, Any]
+Scores = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Crowd:
     counts: Ints
     n_users: int
 
-    def scores(self, named: Ints, shares: Any) -> Found:
+    def scores(self, named: Ints, shares: Any) -> Scores:
         """Queries found, and the L1 over the true tops; what is not named counts as 0."""
         estimated = np.zeros(len(self.counts))
         estimated[named] = shares
@@ -77,7 +77,7 @@ def crowd(people: str, users: int | None, run: int, seed: int) -> Crowd:
     return Crowd(tuple(query for _, query in pairs), counts, everyone.n_users)
 
 
-def compute(settings: Mapping[str, Any], run: int, seed: int) -> Found:
+def compute(settings: Mapping[str, Any], run: int, seed: int) -> Scores:
     """The scores of one mechanism, and the bytes that a person uploads on average."""
     people = crowd(settings["people"], settings["users"], run, seed)
     budget = Budget(settings["epsilon"], settings["delta"])
@@ -89,7 +89,7 @@ def _mean_length(people: Crowd) -> float:
     return float(np.average([len(query.encode()) for query in people.queries], weights=people.counts))
 
 
-def _histogram(people: Crowd, threshold: Threshold, own: int) -> Found:
+def _histogram(people: Crowd, threshold: Threshold, own: int) -> Scores:
     listed = ListedRecords([Record(query, WILDCARD) for query in people.queries])
     tally = InMemoryTally(listed, np.arange(len(people.queries)), people.counts)
     noisy = noisy_counts(tally, threshold, randomness=SeededRandomness(own))
@@ -99,33 +99,33 @@ def _histogram(people: Crowd, threshold: Threshold, own: int) -> Found:
     return people.scores(named, shares) | {"bytes": _SEALED, "users_needed": threshold.integer}
 
 
-def _central(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _central(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     return _histogram(people, replace_one_threshold(budget), own)
 
 
-def _central_add_remove(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _central_add_remove(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     return _histogram(people, add_remove_threshold(budget), own)
 
 
-def _sampled(people: Crowd, mechanism: SampledThreshold, own: int) -> Found:
+def _sampled(people: Crowd, mechanism: SampledThreshold, own: int) -> Scores:
     named, counts = mechanism.release(people.counts, generator(own))
     sent = _SHARES + _mean_length(people)  # whoever is not sampled sends as much, about nothing
     return people.scores(named, counts / people.n_users) | {"bytes": sent, "users_needed": mechanism.k / mechanism.p}
 
 
-def _deployed(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _deployed(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     return _sampled(people, SampledThreshold.deployed(budget), own)
 
 
-def _tuned(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _tuned(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     return _sampled(people, SampledThreshold.tuned(budget), own)
 
 
-def _tuned_replace_one(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _tuned_replace_one(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     return _sampled(people, SampledThreshold.tuned(halves(budget)), own)
 
 
-def _trie(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _trie(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     """It names queries and estimates nothing, so it has no L1."""
     mechanism = TrieHH.of(budget, LEVELS)
     named = mechanism.release(people.queries, people.counts, generator(own))
@@ -133,7 +133,7 @@ def _trie(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
     return {"queries": len(named), "bytes": votes * (LEVELS + 1) / 2, "users_needed": mechanism.theta / mechanism.q}
 
 
-def _local(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _local(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     known = people.counts[:KNOWN]
     oracle = LocalOracle.of(budget.epsilon, len(known), 1 - float(known.sum()) / people.n_users)
     shares, deviation = oracle.release(known, people.n_users, generator(own))
@@ -142,13 +142,13 @@ def _local(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
     return measured | {"queries": len(detected(shares, deviation)), "bytes": oracle.bytes()}
 
 
-def _exact(people: Crowd, budget: Budget, own: int, _: float | None) -> Found:
+def _exact(people: Crowd, budget: Budget, own: int, _: float | None) -> Scores:
     named = np.flatnonzero(people.counts >= USERS_NEEDED)
     measured = people.scores(named, people.counts[named] / people.n_users)
     return measured | {"bytes": _mean_length(people), "users_needed": USERS_NEEDED}
 
 
-def _ours(people: Crowd, budget: Budget, own: int, optin: float | None) -> Found:
+def _ours(people: Crowd, budget: Budget, own: int, optin: float | None) -> Scores:
     assert optin is not None
     listed = ListedRecords([Record(query, WILDCARD) for query in people.queries])
     everyone = CountGroup(listed, people.counts, people.n_users, generator(own))
