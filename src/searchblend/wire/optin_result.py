@@ -2,7 +2,7 @@
 
 A signed manifest says who asks, and not where the questions come from: a publisher, or whoever writes to its database,
 could add a query that only one person would search for. So the curator signs what it drew, when it draws it, and
-devices answer about nothing else. Reviewers may remove what must not be published, and nobody may learn from the
+devices answer about nothing else. Reviewers may remove what must not be published, and no one may learn from the
 signature what that was: the curator signs hashes of the entries, each with 128 random bits of its own. The list is
 published with the random bits of what stayed, and with the bare hashes of what was removed.
 

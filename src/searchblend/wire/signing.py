@@ -158,7 +158,7 @@ def is_round_key_signed(manifest: Manifest, pinned: Mapping[str, bytes]) -> bool
 def is_drawn_by_curator(result: OptinResult, head: HeadList, drawn_by: DrawnBy, curators: Mapping[str, bytes]) -> bool:
     """Whether one of the curators has drawn every entry of this list; without any, whether the key that it names has.
 
-    A key that nobody pinned says that list and result belong together, and that whoever signed the manifest stands
+    A key that no device pinned says that list and result belong together, and that whoever signed the manifest stands
     for the curator.
     """
     point = bytes.fromhex(result.key)
