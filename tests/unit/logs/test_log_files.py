@@ -189,6 +189,9 @@ def test_a_url_of_a_file_is_its_path(tmp_path: Path):
         (tmp_path / name).write_bytes(TEXT)
     assert expand(f"file://{tmp_path}/a%20b.tsv") == [tmp_path / "a b.tsv"]
     assert expand(f"file://localhost{tmp_path}/*.tsv") == [tmp_path / "a b.tsv", tmp_path / "c.tsv"]
+    for name in ("file:///a%00b", "a\0b"):
+        with pytest.raises(InputError, match=r"^(file:///)?a%00b: expected the name of a file, found a NUL byte in it"):
+            expand(name)
     for elsewhere in ("file://server/share/log.tsv", "file://log.tsv"):
         with pytest.raises(InputError, match="expected file:///PATH"):
             expand(elsewhere)

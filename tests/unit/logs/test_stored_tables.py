@@ -268,6 +268,18 @@ def test_refusals_of_urls_have_no_credentials(name: str, options: dict[str, str]
     assert "SECRET" not in str(refusal.value)
 
 
+def test_a_string_of_avro_that_is_none_is_missing_and_changes_no_other_row(tmp_path: Path):
+    long, letter = "x" * (1 << 20), "\N{LATIN SMALL LETTER E WITH ACUTE}"
+    rows = [("ann", "tea", "http://a.example", None), ("bob", letter + long, "http://a.example", None)]
+    rows += [("cy", letter * 7, "http://a.example", None), ("dee", "tea", "http://a.example", None)]
+    path = avro(tmp_path, table(rows), "null")
+    path.write_bytes(path.read_bytes().replace((letter * 7).encode(), b"\xff" * 14))  # as a careless writer has it
+    with read_log(path, keep_lines=True) as log:
+        kept = log._engine._session.rows('SELECT "user" FROM lines WHERE problem = 0 ORDER BY 1')  # type: ignore[attr-defined]
+        assert kept == [("ann",), ("dee",)]
+        assert log.summary.malformed["unusable_query"].count == 2
+
+
 def test_quoted_line_feeds_mean_nothing_to_rows(tmp_path: Path):
     with pytest.raises(InvalidParameter, match="quoted-line-feeds: only of CSV"):
         read_log(orc(tmp_path), quoted_line_feeds=True)

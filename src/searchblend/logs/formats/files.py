@@ -140,11 +140,18 @@ def local_path(given: str | PathLike[str]) -> Path:
     """The path of a name, which may be a ``file://`` URL of this machine."""
     name = fspath(given)
     if not name.startswith(_FILE_URL):
-        return Path(name)
+        return path_of(name, name)
     host, slash, path = name.removeprefix(_FILE_URL).partition("/")
     if host not in ("", "localhost") or not slash:
         raise InputError(name, "expected file:///PATH, a file of this machine")
-    return Path(unquote(slash + path))
+    return path_of(unquote(slash + path), name)
+
+
+def path_of(name: str, given: str) -> Path:
+    """The path of a name that was given so; a NUL byte, which a URL can spell, ends every name of a file."""
+    if "\0" in name:
+        raise InputError(given.replace("\0", "%00"), "expected the name of a file, found a NUL byte in it")
+    return Path(name)
 
 
 def _expand_one(path: Path) -> list[Path]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
 
 from searchblend.logs.formats.files import open_raw, size_of
-from searchblend.logs.tables.stored import ROWS_AT_ONCE, StoredTable
+from searchblend.logs.tables.stored import StoredTable, in_pages, text_or_none
 
 _ARROW_FILE: Final = b"ARROW1"
 """begins a file; without it, Arrow's bytes are a stream"""
@@ -60,15 +59,17 @@ def _arrow(raw: Any) -> tuple[pa.Schema, _Batches]:
 def _avro(raw: Any) -> tuple[pa.Schema, _Batches]:
     import fastavro
 
-    records: Any = fastavro.reader(raw)
+    records: Any = fastavro.reader(raw, handle_unicode_errors="surrogateescape")
     written = records.writer_schema
     fields: list[Any] = written.get("fields", []) if isinstance(written, dict) else []
     schema = pa.schema([(field["name"], _avro_type(field["type"])) for field in fields])
 
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         chosen = pa.schema([schema.field(name) for name in columns])
-        while rows := list(islice(records, ROWS_AT_ONCE)):
-            yield pa.record_batch([_avro_column([row[one.name] for row in rows], one.type) for one in chosen], chosen)
+        rows = ([_avro_value(row[one.name], one.type) for one in chosen] for row in records)
+        for page in in_pages(rows):
+            values = zip(chosen, zip(*page, strict=True), strict=True)
+            yield pa.record_batch([pa.array(column, one.type) for one, column in values], chosen)
 
     return schema, batches
 
@@ -94,10 +95,8 @@ def _avro_type(kind: Any) -> pa.DataType:
     return known.get(str(kind), pa.date32() if kind == "int date" else pa.binary())
 
 
-def _avro_column(values: list[Any], type: pa.DataType) -> pa.Array:
-    if type == pa.string():
-        values = [None if value is None else str(value) for value in values]
-    return pa.array(values, type)
+def _avro_value(value: Any, type: pa.DataType) -> Any:
+    return value if type != pa.string() or value is None else text_or_none(str(value))
 
 
 _OPENED: Final[dict[str, Callable[[Any], tuple[pa.Schema, _Batches]]]] = {"orc": _orc, "avro": _avro, "arrow": _arrow}

@@ -11,7 +11,7 @@ from searchblend.logs.formats.layout import UTF_8
 from searchblend.logs.formats.remote import LogFile, is_remote
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.tables.stored import StoredTable
-from searchblend.logs.tables.urls import ARROW_SUFFIXES, METADATA, is_database, is_sqlite, shown_log
+from searchblend.logs.tables.urls import ARROW_SUFFIXES, METADATA, is_ir, is_named, is_sqlite, shown_log
 
 _LAKES: Final = ("delta", "iceberg")
 _KINDS: Final = {DELTA_LAKE: "delta", ICEBERG: "iceberg"}
@@ -29,14 +29,16 @@ def inputs_of(options: ReadOptions) -> tuple[list[LogFile], list[object]]:
         return [], [options.paths]
     given = [options.paths] if isinstance(options.paths, str | PathLike) else list(options.paths)
     names = [fspath(one) for one in given]
-    alone = [name for name in names if is_database(name) or _lake(name, options.format)]
+    alone = [name for name in names if is_named(name) or _lake(name, options.format)]
     if not alone:
         return _of_files(expand(options.paths), options)
     label = shown_log(alone[0])
     if len(given) > 1:
-        raise UsageError(f"{label}: a table of a database or a lake is a log by itself, without other files")
+        raise UsageError(
+            f"{label}: a table of a database or a lake, or a data set, is a log by itself, without other files"
+        )
     _refuse_where_no_stream_is_read(options, label)
-    return [], [_database(alone[0], options) if is_database(alone[0]) else _table_of_lake(alone[0], options.format)]
+    return [], [_named(alone[0], options) if is_named(alone[0]) else _table_of_lake(alone[0], options.format)]
 
 
 def _of_files(files: list[LogFile], options: ReadOptions) -> tuple[list[LogFile], list[object]]:
@@ -70,10 +72,12 @@ def _lake(name: str, format: str) -> str | None:
     return _KINDS.get(kinds[0]) if kinds else None
 
 
-def _database(url: str, options: ReadOptions) -> StoredTable:
+def _named(name: str, options: ReadOptions) -> StoredTable:
     if options.format != _AUTO:
-        raise InvalidParameter("format", "only of files: a table of a database has columns")
-    return _opened("sqlite" if is_sqlite(url) else "postgresql", url)
+        raise InvalidParameter("format", "only of files: a table of a database, or a data set, has columns")
+    if is_ir(name):
+        return _opened("ir", name)
+    return _opened("sqlite" if is_sqlite(name) else "postgresql", name)
 
 
 def _table_of_lake(name: str, format: str) -> StoredTable:
@@ -94,6 +98,10 @@ def _opened(format: str, place: Any) -> StoredTable:
             from searchblend.logs.tables.postgresql_table import PostgresqlTable
 
             return PostgresqlTable(place)
+        if format == "ir":
+            from searchblend.logs.tables.ir_dataset import IrDataset
+
+            return IrDataset(place)
         if format == "sqlite":
             from searchblend.logs.tables.sqlite_table import SqliteTable
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import codecs
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from psycopg import sql
 
 from searchblend.core.errors import InputError
 from searchblend.logs.formats.remote import RemoteFile
-from searchblend.logs.tables.stored import ROWS_AT_ONCE, StoredTable
+from searchblend.logs.tables.stored import MAX_STRING, StoredTable, in_pages
 from searchblend.logs.tables.urls import server_in, shown_log, table_in
 
 _SECONDS: Final = 10
@@ -21,6 +22,9 @@ _WHOLE: Final = ("int2", "int4", "int8")
 _TEXTS: Final = ("text", "varchar", "bpchar", "name", "uuid", "numeric")
 _TIMES: Final = ("timestamp", "timestamptz", "date")
 _FRACTIONS: Final = ("float4", "float8")
+_KINDS_SENT: Final = {**dict.fromkeys(_TEXTS, "bytea"), **dict.fromkeys(_TIMES, "int8"), "float4": "float8"}
+"""kind of a column → what its expression is read as, if that is another kind"""
+_Decode = Callable[[bytes], tuple[str, int]]
 
 
 class PostgresqlTable(StoredTable):
@@ -39,20 +43,25 @@ class PostgresqlTable(StoredTable):
         return pa.schema([(name, self._type(kind)) for name, kind in self._kinds.items()])
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Row by row, as the server copies them: it keeps no page of them, and nor does its driver."""
         chosen = sql.SQL(", ").join(self._expression(name) for name in columns)
-        statement = sql.SQL("SELECT {} FROM {}").format(chosen, sql.Identifier(*self._table))
-        fields = [self.schema.field(name) for name in columns]
-        with self._connected() as connection, connection.cursor(name="log", binary=True) as cursor:
-            cursor.execute(statement)
-            while rows := cursor.fetchmany(ROWS_AT_ONCE):
-                values = zip(fields, zip(*rows, strict=True), strict=True)
-                yield pa.record_batch(
-                    [_postgresql_column(column, one.type) for one, column in values], pa.schema(fields)
-                )
+        statement = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT BINARY)")
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        with self._connected() as connection, connection.cursor() as cursor:
+            decode = codecs.getdecoder(connection.info.encoding)
+            with cursor.copy(statement.format(chosen, sql.Identifier(*self._table))) as copy:
+                copy.set_types([_KINDS_SENT.get(kind, kind) for kind in map(self._kinds.__getitem__, columns)])
+                for page in in_pages(copy.rows()):
+                    values = zip(schema, zip(*page, strict=True), strict=True)
+                    yield pa.record_batch([_column(column, one.type, decode) for one, column in values], schema)
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection that cannot write. An encoding of which nothing is known could not be turned into UTF-8."""
+        """A connection that cannot write. An encoding of which nothing is known could not be turned into UTF-8.
+
+        Strings come in the encoding of the database and are decoded here: the server would give up all rows for one
+        person's letter that UTF-8 has not.
+        """
         try:
             connection = psycopg.connect(self._server, connect_timeout=_SECONDS, client_encoding="UTF8")
         except (psycopg.OperationalError, psycopg.ProgrammingError):
@@ -60,8 +69,16 @@ class PostgresqlTable(StoredTable):
             raise InputError(self.label, f"the server was not reached, or refuses to let us in: {advice}") from None
         with closing(connection):
             connection.read_only = True
-            if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding == "SQL_ASCII":
                 raise InputError(self.label, "expected a database with an encoding, found SQL_ASCII")
+            connection.execute(sql.SQL("SET client_encoding TO {}").format(sql.Literal(encoding)))
+            try:
+                codecs.lookup(connection.info.encoding)
+            except (psycopg.NotSupportedError, LookupError):
+                raise InputError(
+                    self.label, f"expected a database in an encoding that Python knows, found {encoding}"
+                ) from None
             yield connection
 
     def _type(self, kind: str) -> pa.DataType:
@@ -84,7 +101,7 @@ class PostgresqlTable(StoredTable):
         is_moment = "{0} > '-infinity' AND {0} < '290000-01-01'"
         whole = f"CASE WHEN {is_moment} THEN (extract(epoch FROM {{0}}) * 1000000)::int8 END"
         form = {
-            **dict.fromkeys(_TEXTS, "{0}::text"),
+            **dict.fromkeys(_TEXTS, f"CASE WHEN octet_length({{0}}::text) <= {MAX_STRING} THEN {{0}}::text END"),
             **dict.fromkeys(_TIMES, whole),
             **dict.fromkeys(_FRACTIONS, "{0}::float8"),
         }
@@ -96,7 +113,17 @@ class PostgresqlTable(StoredTable):
         return known.get(str(state), f"the table cannot be read (PostgreSQL says {state or type(error).__name__})")
 
 
-def _postgresql_column(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+def _column(values: Sequence[Any], type: pa.DataType, decode: _Decode) -> pa.Array:
     if type == pa.timestamp("us"):
         return pa.array(values, pa.int64()).cast(type)
+    if type == pa.string():
+        values = [None if value is None else _text(value, decode) for value in values]
     return pa.array(values, type)
+
+
+def _text(value: bytes, decode: _Decode) -> str | None:
+    """One person's bytes may be no letters of the encoding: they are missing."""
+    try:
+        return decode(value)[0]
+    except UnicodeDecodeError:
+        return None

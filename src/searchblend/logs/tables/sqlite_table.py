@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain
+from typing import Final
 
 import pyarrow as pa
 
 from searchblend.core.errors import InputError
 from searchblend.files.sqlite import SqliteFile
 from searchblend.logs.formats.remote import RemoteFile
-from searchblend.logs.tables.stored import ROWS_AT_ONCE, StoredTable
+from searchblend.logs.tables.stored import MAX_STRING, StoredTable, in_pages
 from searchblend.logs.tables.urls import shown_log, sqlite_path, table_in
+
+_FETCHED: Final = 8
+"""rows, however long they are"""
 
 
 class SqliteTable(StoredTable):
     """A row's value has whatever type it likes in SQLite, so all columns are read as text. What is not text (BLOBs, and
-    bytes that are not of the encoding) is missing."""
+    bytes that are not of the encoding) is missing, and so is what is very long."""
 
     def __init__(self, url: str) -> None:
         self._path, self._table = sqlite_path(url), table_in(url)
@@ -36,7 +41,8 @@ class SqliteTable(StoredTable):
         with self._connected() as file:
             ((encoding,),) = file.execute("PRAGMA encoding")
             chosen = ", ".join(map(_bytes_of, columns))
-            for page in file.pages(f"SELECT {chosen} FROM {_name(self._table)}", ROWS_AT_ONCE):
+            rows = chain.from_iterable(file.pages(f"SELECT {chosen} FROM {_name(self._table)}", _FETCHED))
+            for page in in_pages(rows):
                 texts = [[_text(one, encoding) for one in column] for column in zip(*page, strict=True)]
                 yield pa.record_batch([pa.array(column, pa.string()) for column in texts], list(columns))
         if self._stamp() != before:
@@ -59,7 +65,8 @@ class SqliteTable(StoredTable):
 
 def _bytes_of(column: str) -> str:
     name = _name(column)
-    return f"CASE typeof({name}) WHEN 'blob' THEN NULL ELSE CAST(CAST({name} AS TEXT) AS BLOB) END"
+    text = f"CAST(CAST({name} AS TEXT) AS BLOB)"
+    return f"CASE WHEN typeof({name}) <> 'blob' AND length({text}) <= {MAX_STRING} THEN {text} END"
 
 
 def _text(value: bytes | None, encoding: str) -> str | None:

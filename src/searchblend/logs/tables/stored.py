@@ -7,18 +7,21 @@ database that takes the stream, is one line about the table.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from searchblend.core.errors import InputError, SearchblendError
+from searchblend.logs.formats.layout import MAX_LINE
 from searchblend.logs.formats.remote import LogFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_AT_ONCE: Final = 1 << 13
-"""of rows that come one by one"""
+MAX_STRING: Final = MAX_LINE
+"""Of rows that come one by one, a longer string is missing, in bytes: one person's could fill the memory."""
+_ROWS_AT_ONCE: Final = 1 << 13
+_BYTES_AT_ONCE: Final = 1 << 24
 
 
 class StoredTable(ABC):
@@ -87,3 +90,25 @@ class StoredTable(ABC):
             return "one of its files is missing"
         reason = f"damaged, cut off, or of a kind that is not known here ({type(error).__name__})"
         return f"the {self.format} table cannot be read: {reason}"
+
+
+def in_pages(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
+    """Rows that come one by one, as many at a time as make a batch worth its while, and never many bytes of strings."""
+    page: list[Sequence[Any]] = []
+    n_bytes = 0
+    for row in rows:
+        page.append(row)
+        n_bytes += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if len(page) == _ROWS_AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
+            yield page
+            page, n_bytes = [], 0
+    if page:
+        yield page
+
+
+def text_or_none(text: str) -> str | None:
+    """A string of one row; one that is not UTF-8, or very long, is missing."""
+    try:
+        return text if len(text.encode()) <= MAX_STRING else None
+    except UnicodeEncodeError:
+        return None

@@ -1,7 +1,8 @@
 """Names of tables that are no files of lines: what a path or a URL says before anything is opened.
 
 Tables of databases are ``postgresql://HOST/DATABASE?table=NAME`` and ``sqlite:///PATH?table=NAME``, with one more ``/``
-for a path from the root. No name that is shown has credentials in it.
+for a path from the root; data sets of the library ir_datasets are ``ir:NAME``. No name that is shown has credentials in
+it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from searchblend.core.errors import UsageError
+from searchblend.logs.formats.files import path_of
 from searchblend.logs.formats.remote import RemoteFile, is_remote
 
 ARROW_SUFFIXES: Final = {
@@ -25,12 +27,28 @@ METADATA: Final = ".metadata.json"
 """how a description of an Iceberg table ends"""
 _POSTGRESQL: Final = ("postgresql://", "postgres://")
 _SQLITE: Final = "sqlite://"
+_IR: Final = "ir:"
 _TABLE: Final = "table"
 
 
 def is_database(name: str) -> bool:
     """Whether a name is a URL of a database."""
     return name.startswith(_POSTGRESQL) or is_sqlite(name)
+
+
+def is_named(name: str) -> bool:
+    """Whether a name is of a table that is the same one wherever it is read: of a database or of ir_datasets."""
+    return is_database(name) or is_ir(name)
+
+
+def is_ir(name: str) -> bool:
+    """Whether a name is of a data set of the library ir_datasets."""
+    return name.startswith(_IR)
+
+
+def ir_name(name: str) -> str:
+    """What the library calls it."""
+    return name.removeprefix(_IR)
 
 
 def is_sqlite(name: str) -> bool:
@@ -66,7 +84,7 @@ def sqlite_path(url: str) -> Path:
     slash, path = url[len(_SQLITE) :][:1], url[len(_SQLITE) + 1 :].partition("?")[0]
     if slash != "/" or not path:
         raise UsageError(f"LOG: expected {_SQLITE}/PATH?{_TABLE}=NAME, with one more / for a path from the root")
-    return Path(unquote(path)).absolute()
+    return path_of(unquote(path), url).absolute()
 
 
 def server_in(url: str) -> str:
