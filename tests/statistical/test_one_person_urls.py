@@ -15,7 +15,7 @@ from searchblend.clickgraph.release.click_log import Cap
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release_data import release_data
 from searchblend.core.params import ClickGraphParams
-from searchblend.core.privacy import Budget
+from searchblend.core.privacy import UNIT, Budget
 from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.tally import InMemoryTally, ListedRecords
 
@@ -30,6 +30,8 @@ def same_design(monkeypatch):
 
 class LonelyClicks:
     """Everybody searched one query; one page was clicked by many, and 30,000 pages by one person each."""
+
+    unit = UNIT
 
     def __init__(self) -> None:
         self._searches = InMemoryTally(ListedRecords([Record("q", WILDCARD)]), np.array([0]), np.array([LONELY]))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from searchblend.clickgraph.release.click_log import Cap
 from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import UNIT
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import InMemoryTally, Ints
@@ -58,6 +59,8 @@ def number_of(query: str) -> int:
 
 class ZipfLog:
     """A ``ClickLog`` of searches alone: the number of the query by user, users one after the other, in time order."""
+
+    unit = UNIT
 
     def __init__(self, user: Ints, query: Ints) -> None:
         self._user, self._query = user, query

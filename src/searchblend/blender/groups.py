@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import UNIT
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import HeadList, Record
 from searchblend.mechanisms.gaussian_account import weight
@@ -67,6 +68,11 @@ class UserGroup(Protocol):
     """People with one random record each. Only people who have a record are in a group."""
 
     @property
+    def unit(self) -> str:
+        """What is called a person here, in the words of a guarantee."""
+        ...
+
+    @property
     def n_users(self) -> int:
         """How many people the group has."""
         ...
@@ -110,6 +116,8 @@ class UserGroup(Protocol):
 
 class InMemoryGroup:
     """A group held as arrays: rows of record numbers, the rows of one user next to each other."""
+
+    unit = UNIT
 
     def __init__(
         self,

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from searchblend.cli.arguments import add_config, positive_int
 from searchblend.cli.printing import json_text, note_step, warn
 from searchblend.core.errors import EmptyHeadList, OutputError, UsageError
+from searchblend.core.privacy import ROW_UNIT
 from searchblend.core.statement import PAGE
 from searchblend.files.durable import whole_files
-from searchblend.logs.formats.layout import ENCODINGS, FORMATS, NAMEABLE, UTF_8
+from searchblend.logs.formats.layout import ENCODINGS, FORMATS, NAMEABLE, PERSON, UNITS, UTF_8
 from searchblend.store.ledger_windows import ALL_TIME
 
 if TYPE_CHECKING:
@@ -31,15 +32,16 @@ ALL_USERS: Final = "all users"
 STANDARD_INPUT: Final = "-"
 _FILE: Final = "standard-input"
 _ENDINGS: Final = ("SIGTERM", "SIGHUP")
-VALUE_COLUMNS: Final = ("user", "value")
+VALUE_COLUMNS: Final = ("user", "value", "count")
 _FILES: Final = (
     "a file, glob, directory or URL (s3://…), plain, .gz, .zst, .bz2, .xz or .zip; a Delta Lake or Iceberg table; "
-    "postgresql://HOST/DATABASE?table=NAME; sqlite:///PATH?table=NAME; - is standard input"
+    "postgresql://HOST/DATABASE?table=NAME; sqlite:///PATH?table=NAME; ir:NAME, a log of "
+    "ir_datasets; - is standard input"
 )
 NO_LEDGER: Final = "note: without --ledger nothing keeps account"
 _READ_OPTIONS: Final = (
     *("format", "columns", "delimiter", "query_parameter", "quoted_line_feeds", "encoding", "host_only", "strict"),
-    *("engine", "master", "memory", "threads", "temp_directory"),
+    *("unit", "engine", "master", "memory", "threads", "temp_directory"),
 )
 """options that ``ReadOptions`` knows under the same names"""
 WriteSummary = Callable[[Mapping[str, Any] | None], None]
@@ -103,6 +105,17 @@ def add_reading(parser: argparse.ArgumentParser, roles: Sequence[str] = NAMEABLE
         "formed: one person's line can swallow others'",
     )
     parser.add_argument("--encoding", default=UTF_8, help=f"encoding of text: {', '.join(ENCODINGS)} ({UTF_8})")
+
+
+def add_unit(parser: argparse.ArgumentParser) -> None:
+    """To whom the promise is."""
+    parser.add_argument(
+        "--unit",
+        choices=UNITS,
+        default=PERSON,
+        help="whom the promise is to: a person, by the column of users, or, of a table of counts without users, each "
+        f"counted row, which promises nothing to a person who made several ({PERSON})",
+    )
 
 
 def read_options(options: argparse.Namespace, *, optin_column: str | None = None) -> ReadOptions:
@@ -325,6 +338,8 @@ def _malformed_lines(summary: Mapping[str, Any]) -> list[str]:
 
 def stated(promise: Guarantee | StatedGuarantee, to: str) -> str:
     """The promise in one line, and whether it holds."""
+    if promise.unit == ROW_UNIT:
+        to = "each counted row, not for a person"
     return (
         f"ε = {promise.epsilon:g}, δ = {promise.delta:g} for {to}; "
         f"guarantee {'holds' if promise.holds else 'does NOT hold'}"

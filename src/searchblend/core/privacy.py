@@ -45,6 +45,11 @@ def _shown(value: object) -> str:
 
 
 UNIT: Final = "one user id: all records of one user, of which the run uses a bounded number"
+ROW_UNIT: Final = (
+    "one row of a table without users: what is called a user is one counted row, not a person; whoever made k of the "
+    "rows has k times the ε, and a larger δ"
+)
+"""where a count of n is n rows"""
 
 
 class Neighbors(Enum):
@@ -113,6 +118,8 @@ class Guarantee:
     groups: Sequence[GroupGuarantee]
     conditions: Sequence[Condition]
     published: PublishedPromise | None = None
+    unit: str = UNIT
+    """whose data neighbours differ in"""
 
     @property
     def epsilon(self) -> float:
@@ -135,7 +142,7 @@ class Guarantee:
             epsilon=self.epsilon,
             delta=self.delta,
             holds=self.holds,
-            unit=UNIT,
+            unit=self.unit,
             neighbors=self.neighbors.value,
             groups=tuple(
                 StatedGroup(
@@ -149,6 +156,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         lines = [_verdict(self.epsilon, self.delta, self.neighbors.value, holds=self.holds)]
+        lines += [] if self.unit == UNIT else [f"  unit: {self.unit}"]
         lines += [f"  {group.group}: {group.trust.value}" for group in self.groups]
         lines += [
             f"  [{'x' if condition.holds else ' '}] {condition.name}: {condition.detail}"

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.outlet import HowRead, Where, outlet
-from searchblend.core.privacy import Guarantee, StatedGuarantee
+from searchblend.core.privacy import ROW_UNIT, Guarantee, StatedGuarantee
 from searchblend.core.visible import visible
 
 Name = TypeVar("Name", bound=str)
@@ -102,7 +102,8 @@ def _installed(name: str) -> Iterator[None]:
 def short_promise(guarantee: Guarantee | StatedGuarantee) -> str:
     """ε and δ in a few words, and whether they are promised at all."""
     doubt = "" if guarantee.holds else ", does NOT hold"
-    return f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}{doubt}"
+    of_rows = " of each row, not of each person" if guarantee.unit == ROW_UNIT else ""
+    return f"ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}{of_rows}{doubt}"
 
 
 def html_table(

@@ -26,6 +26,7 @@ from typing import Final, Literal
 
 from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap
 from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import UNIT
 from searchblend.core.records import Record
 from searchblend.logs.relational import SqlEngine, SqlTally
 from searchblend.mechanisms.gaussian_account import weight
@@ -75,6 +76,9 @@ class SqlActivity(ABC):
     """the order of searches"""
     attribute_columns: Sequence[str] = ()
     """of the lines, with the numbers of declared values"""
+
+    unit = UNIT
+    """what is called a user, in the words of a guarantee; an engine may say otherwise"""
 
     def __init__(self, database: SqlEngine, key: str) -> None:
         self._database, self._key = database, key

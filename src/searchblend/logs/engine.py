@@ -29,10 +29,11 @@ from typing import Final
 
 from searchblend.clickgraph.release.click_log import ClickLog
 from searchblend.core.errors import InvalidParameter, RunError
+from searchblend.core.privacy import ROW_UNIT, UNIT
 from searchblend.core.randomness import SystemRandomness
-from searchblend.logs.activity import ActivityRules
+from searchblend.logs.activity import ActivityRules, SqlActivity
 from searchblend.logs.formats.gate import OnBytes
-from searchblend.logs.formats.layout import ColumnMap, Source
+from searchblend.logs.formats.layout import ROW, ColumnMap, Source
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.relational import SqlEngine, SqlGroup
@@ -49,11 +50,18 @@ class Drawing:
     key: str = field(repr=False)
     draws: int = 1
     host_only: bool = False
+    each_row: bool = False
+    """whether every row is a person of its own, or as many as it counts"""
 
     @classmethod
     def of(cls, options: ReadOptions) -> Drawing:
         key = SystemRandomness().take(16) if options.key is None else options.key
-        return cls(key.hex(), options.draws, options.host_only)
+        return cls(key.hex(), options.draws, options.host_only, options.unit == ROW)
+
+    @property
+    def unit(self) -> str:
+        """To whom a promise about these people is, in the words of a guarantee."""
+        return ROW_UNIT if self.each_row else UNIT
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,7 @@ class LogEngine(ABC):
         """A table (query, url) of the used lines in normal form, perhaps each record once."""
 
     @abstractmethod
-    def _activity(self, rules: ActivityRules) -> ClickLog: ...
+    def _activity(self, rules: ActivityRules) -> SqlActivity: ...
 
     def _chosen_lines(self) -> str:
         """SELECT (person, draw, line). ``draw`` numbers the draws."""
@@ -157,7 +165,14 @@ class LogEngine(ABC):
         people = [self._database.part("people", f"{records} WHERE {who}") for who in (optin, f"NOT ({optin})")]
         rows_of = self.rows_of if self._keep_rows else None
         first, second = (
-            SqlGroup(self._database, table, has_urls=self.has_urls, draws=self._drawing.draws, rows_of=rows_of)
+            SqlGroup(
+                self._database,
+                table,
+                has_urls=self.has_urls,
+                draws=self._drawing.draws,
+                rows_of=rows_of,
+                unit=self._drawing.unit,
+            )
             for table in people
         )
         return first, second
@@ -176,4 +191,6 @@ class LogEngine(ABC):
         """Searches and clicks with each user's activity limited, of a log read with ``draws=0``."""
         if self._drawing.draws:
             raise InvalidParameter("draws", "expected a log that was read with draws=0")
-        return self._activity(rules)
+        activity = self._activity(rules)
+        activity.unit = self._drawing.unit
+        return activity

@@ -10,7 +10,7 @@ from typing import Final
 from searchblend.core.attributes import Attribute, check_attributes
 from searchblend.core.errors import InvalidParameter
 from searchblend.logs.formats.files import LogInput
-from searchblend.logs.formats.layout import ENCODINGS, UTF_8
+from searchblend.logs.formats.layout import ENCODINGS, PERSON, ROW, UNITS, UTF_8, ColumnMap
 
 DEFAULT_MEMORY: Final = "2GB"
 """What the database may use before it goes on in the temp directory."""
@@ -29,9 +29,9 @@ class ReadOptions:
     """a name among ``FORMATS``; ``auto`` detects it from names and headers. JSON lines under other names, Yandex,
     Excite and combined logs of web servers must be named"""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """our name (user, query, url, time, rank, suggestion) → the name of the column in the files; or all by their
-    numbers, ``#1``, ``#2``, …, in TSV or CSV without a header. A name that folders have, as in ``name=value``, is
-    theirs. Of a combined log user alone: ``address`` or ``remote_user``"""
+    """our name (user, query, url, time, rank, suggestion; or query, url, count) → the name of the column in the files;
+    or all by their numbers, ``#1``, ``#2``, …, in TSV or CSV without a header. A name that folders have, as in
+    ``name=value``, is theirs. Of a combined log user alone: ``address`` or ``remote_user``"""
     delimiter: str | None = None
     """what stands between fields, if not the comma of CSV or the tab of TSV"""
     query_parameter: str | None = None
@@ -39,6 +39,9 @@ class ReadOptions:
     ``/search?q``"""
     optin_column: str | None = None
     """the column that holds whether the user has opted in; None where a fraction of the users does"""
+    unit: str = PERSON
+    """whom the promise is to: ``person``, or ``row`` of a table without users, where a column of our name ``count``
+    says how many searches a line stands for, each of them a row. Nothing is then promised to a person"""
     urls: bool = True
     """whether URLs are read; without, the log is one of queries alone"""
     quoted_line_feeds: bool = False
@@ -78,6 +81,12 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.encoding not in ENCODINGS:
             raise InvalidParameter("encoding", f"expected one of {', '.join(ENCODINGS)}")
+        if self.unit not in UNITS:
+            raise InvalidParameter("unit", f"expected one of {', '.join(UNITS)}")
+        if self.unit == ROW and self.engine != "duckdb":
+            raise InvalidParameter("unit", f"{ROW}: only with the engine duckdb")
+        if self.unit == ROW and self.optin_column is not None:
+            raise InvalidParameter("unit", f"{ROW}: a table without users has no column of who opts in")
         if self.draws < 0:
             raise InvalidParameter("draws", f"expected a whole number of at least 0, found {self.draws!r}")
         if self.searches_only and (self.draws or self.keep_lines):
@@ -86,4 +95,14 @@ class ReadOptions:
             raise InvalidParameter("attributes", "expected with draws=0, and without searches_only")
         if self.attributes and self.engine != "duckdb":
             raise InvalidParameter("attributes", "only with the engine duckdb; on a cluster releases have none yet")
+        if self.attributes and self.unit == ROW:
+            raise InvalidParameter("unit", f"{ROW}: a table without users has no attributes of them")
         check_attributes(self.attributes)
+
+    @property
+    def column_map(self) -> ColumnMap:
+        """What is stated of the columns of a log."""
+        if self.unit == ROW:
+            return ColumnMap.of_rows(self.columns, urls=self.urls)
+        attributes = {attribute.name: attribute.column for attribute in self.attributes}
+        return ColumnMap(self.columns, self.optin_column, self.urls, attributes=attributes)

@@ -18,7 +18,7 @@ from searchblend.logs.duckdb.engine import DuckDBEngine
 from searchblend.logs.engine import LogEngine, Reading
 from searchblend.logs.formats.files import LogInput, first_lines, other_than_text, size_of
 from searchblend.logs.formats.judge import locate
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, JsonLines, Layout, ServerLog, Source
+from searchblend.logs.formats.layout import PERSON, UTF_8, ColumnMap, Columns, JsonLines, Layout, ServerLog, Source
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.sources import decided_of, find_sources, is_ubi, refuse_unlike
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
@@ -64,6 +64,7 @@ class SearchLog:
             "host_only": options.host_only,
             "quoted_line_feeds": options.quoted_line_feeds,
             "encoding": options.encoding,
+            **unit_of(options),
             **snapshot_of(layout),
         }
         """How the log was read. It rests on names, headers and options alone, and may be published."""
@@ -117,6 +118,7 @@ def read_log(
     delimiter: str | None = None,
     query_parameter: str | None = None,
     optin_column: str | None = None,
+    unit: str = PERSON,
     urls: bool = True,
     quoted_line_feeds: bool = False,
     encoding: str = UTF_8,
@@ -151,6 +153,7 @@ def read_log(
         delimiter=delimiter,
         query_parameter=query_parameter,
         optin_column=optin_column,
+        unit=unit,
         urls=urls,
         quoted_line_feeds=quoted_line_feeds,
         encoding=encoding,
@@ -178,8 +181,7 @@ def open_log(
     on_notice: OnNotice = SILENT,
 ) -> SearchLog:
     """Reads a log with these options."""
-    named = {attribute.name: attribute.column for attribute in options.attributes}
-    column_map = ColumnMap(options.columns, options.optin_column, options.urls, attributes=named)
+    column_map = options.column_map
     files, tables = inputs_of(options)
     _refuse_on_cluster(files, options)
     progress = _Progress(files, on_progress)
@@ -205,6 +207,11 @@ def _sources(
     for layout, [file] in sources:
         refuse_unlike(sources[0][0], layout, file)
     return sources
+
+
+def unit_of(options: ReadOptions) -> dict[str, str]:
+    """What is called a user, for a statement; nothing where it is a person."""
+    return {} if options.unit == PERSON else {"unit": options.unit}
 
 
 def snapshot_of(layout: Layout) -> dict[str, str]:

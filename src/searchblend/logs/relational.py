@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from searchblend.blender.groups import OwnShares, Weights
 from searchblend.core.errors import InvalidParameter, OutputError
+from searchblend.core.privacy import UNIT
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.tally import Ints
@@ -226,6 +227,7 @@ class SqlGroup:
         draws: int,
         n_users: int | None = None,
         rows_of: Callable[[str], str] | None = None,
+        unit: str = UNIT,
     ) -> None:
         """
         Args:
@@ -235,7 +237,9 @@ class SqlGroup:
             draws: how many records of each person were drawn with replacement
             n_users: how many people there are; None: they are counted
             rows_of: makes the table (person, digest, query, url) of all rows of the people in a table; None: not kept
+            unit: what is called a person, in the words of a guarantee
         """
+        self.unit: Final = unit
         self._rows_of, self._rows = rows_of, ""
         self._database, self._table = database, table
         self._has_urls, self._draws = has_urls, draws
@@ -298,6 +302,7 @@ class SqlGroup:
             draws=self._draws,
             n_users=n_users,
             rows_of=self._rows_of,
+            unit=self.unit,
         )
 
     def tally(self) -> SqlTally:

@@ -27,6 +27,7 @@ CLICK_WITHOUT_QUERY: Final = "click_without_query"
 UNUSABLE_QUERY: Final = "unusable_query"
 UNUSABLE_URL: Final = "unusable_url"
 BAD_OPTIN: Final = "bad_optin"
+BAD_COUNT: Final = "bad_count"
 
 EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
     INVALID_UTF8: (None, "expected UTF-8 text; another encoding is said with --encoding"),
@@ -42,6 +43,7 @@ EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
     UNUSABLE_QUERY: ("query", "expected a string with something in it"),
     UNUSABLE_URL: ("url", "expected a usable URL"),
     BAD_OPTIN: ("opt-in", "expected yes or no (also true, false, 1, 0)"),
+    BAD_COUNT: ("count", "expected a whole number from 0 to 999999999"),
 }
 """For each reason the field it is about and what was expected; never the content itself."""
 

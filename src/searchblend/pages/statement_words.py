@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from searchblend.core.privacy import ROW_UNIT
 from searchblend.core.statement import Statement
 from searchblend.pages.layout import Cell, PageTable, TableColumn, small_number
 
@@ -49,8 +50,11 @@ class StatementWords:
         promise = self.statement.promise
         if not promise.holds:
             return "Nothing is promised: a condition of the guarantee does not hold (see below)."
+        whom, whose = ("one person", "that person's own")
+        if promise.unit == ROW_UNIT:
+            whom, whose = ("one counted row, which is one search and not one person,", "that row's")
         return (
-            "Whatever a reader concludes about one person from everything that was published, that person's own "
+            f"Whatever a reader concludes about {whom} from everything that was published, {whose} "
             f"data change the odds by a factor of {math.exp(promise.epsilon):.3g} at most (e to the power of "
             f"ε = {promise.epsilon:g}), except with probability δ = {small_number(promise.delta)}."
         )

@@ -21,7 +21,7 @@ from searchblend.logs.activity import ActivityRules
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
-from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release
+from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release, of_each_row
 from searchblend.wire.click_graph import attribute_tables
 from searchblend.wire.click_graph_files import encode_click_graph
 from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_statement, statement_page
@@ -48,7 +48,8 @@ class ReleaseSettings:
 
     @property
     def cost(self) -> Cost:
-        return Cost(self.params.budget, Neighbors.ADD_REMOVE_ONE, f"click graph, {self.params.algorithm}")
+        what = f"click graph, {self.params.algorithm}{of_each_row(self.log)}"
+        return Cost(self.params.budget, Neighbors.ADD_REMOVE_ONE, what)
 
 
 def run_release(

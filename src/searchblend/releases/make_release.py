@@ -24,8 +24,10 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget, Neighbors
 from searchblend.files.durable import release_folder, write_whole
 from searchblend.logs.formats.files import local_path
+from searchblend.logs.formats.layout import PERSON
 from searchblend.logs.formats.remote import is_remote
-from searchblend.logs.tables.urls import is_database, shown_log
+from searchblend.logs.options import ReadOptions
+from searchblend.logs.tables.urls import is_named, shown_log
 from searchblend.store.ledger_windows import ALL_TIME
 
 Released = TypeVar("Released")
@@ -55,6 +57,11 @@ class Cost:
     def spend(self) -> Spend:
         """As an account writes it down."""
         return Spend.generic(self.budget, self.neighbors, self.what)
+
+
+def of_each_row(log: ReadOptions) -> str:
+    """For what a release cost is for: a budget of rows is none of persons."""
+    return "" if log.unit == PERSON else f"; unit: {log.unit}"
 
 
 @dataclass(frozen=True)
@@ -184,9 +191,8 @@ def remember_release(output: Path, log: str | None, spend: Spend, *, created: st
 
 def _digest(log: str | None) -> str:
     if log is None:
-        place = ""
-    else:
-        place = shown_log(log) if is_database(log) or is_remote(log) else str(local_path(log).resolve())
+        return hashlib.sha256(b"").hexdigest()
+    place = shown_log(log) if is_named(log) or is_remote(log) else str(local_path(log).resolve())
     return hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()
 
 

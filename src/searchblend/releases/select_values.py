@@ -10,6 +10,7 @@ value that occurs gets noise, and those that reach the threshold are named (``me
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,24 +22,24 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from searchblend.blender.guarantees import selection_guarantee
-from searchblend.core.errors import InputError
-from searchblend.core.privacy import Budget, Guarantee, Neighbors
+from searchblend.core.errors import InputError, InvalidParameter
+from searchblend.core.privacy import ROW_UNIT, UNIT, Budget, Guarantee, Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.silent import SILENT
 from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_table, short_promise
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.load import VALUE_ROWS, load_values, take_table
-from searchblend.logs.duckdb.scan import parquet_name, parquet_types, read_parquet
+from searchblend.logs.duckdb.scan import Scan, parquet_name, parquet_types, read_parquet
 from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, size_of
 from searchblend.logs.formats.gate import OnBytes
-from searchblend.logs.formats.layout import UTF_8, ColumnMap, Columns, Source
+from searchblend.logs.formats.layout import PERSON, ROW, UTF_8, ColumnMap, Columns, Layout, Source
 from searchblend.logs.formats.remote import LogFile
-from searchblend.logs.formats.sources import find_sources
+from searchblend.logs.formats.sources import decided_of, find_sources
 from searchblend.logs.options import DEFAULT_MEMORY, ReadOptions
-from searchblend.logs.read import refuse_useless, snapshot_of, summarize
+from searchblend.logs.read import refuse_useless, snapshot_of, summarize, unit_of
 from searchblend.logs.relational import SqlTally
 from searchblend.logs.summary import InputSummary
 from searchblend.logs.tables.find import inputs_of
@@ -51,6 +52,7 @@ from searchblend.releases.make_release import (
     WrittenRelease,
     make_release,
     now,
+    of_each_row,
     refuse_large_delta,
 )
 from searchblend.releases.saved_release import SavedRelease
@@ -98,49 +100,51 @@ class ValueTable:
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
         self._damaged: LogFile | None = None
         self._given: list[GivenTable] = []
-        self._snapshot: dict[str, str] = {}
         self._summary: InputSummary | None = None
         self._n_files = self._n_bytes = 0
         self.n_users = 0
         """how many have a value, once they were counted"""
+        self._each_row = options.unit == ROW
         try:
-            self._format, self._rows = self._open(options, on_bytes)
+            layout, self._rows = self._open(options, on_bytes)
         except BaseException:
             self.close()
             raise
+        self._format = layout.format
         self.decided: Final = {
-            "format": self._format,
+            **decided_of(layout, values=True),
             "quoted_line_feeds": options.quoted_line_feeds,
             "encoding": options.encoding,
-            **self._snapshot,
+            **unit_of(options),
+            **snapshot_of(layout),
         }
         """How the table was read. It rests on names, headers and options alone, and may be published."""
 
-    def _open(self, options: ReadOptions, on_bytes: OnBytes) -> tuple[str, str]:
-        """The format, and SELECT of the rows."""
-        session, columns = self._session, value_columns(options.columns)
+    def _open(self, options: ReadOptions, on_bytes: OnBytes) -> tuple[Layout, str]:
+        """The layout of the first file, and SELECT of the rows."""
+        session, columns = self._session, value_columns(options.columns, options.unit)
         files, tables = inputs_of(options)
         if tables:
             taken = [take_table(session, table, columns) for table in tables]
             self._given, layouts = [table for table, _ in taken], [layout for _, layout in taken]
-            self._snapshot = snapshot_of(layouts[0])
             self._n_files, self._n_bytes = len(tables), sum(table.bytes for table in self._given)
-            return layouts[0].format, " UNION ALL ".join(_rows(layout, str(layout.table)) for layout in layouts)
+            return layouts[0], " UNION ALL ".join(_rows(layout, str(layout.table)) for layout in layouts)
         sources = _sources(session, files, options, columns)
         if isinstance(sources[0][0], Columns):
             self._damaged, self._n_files = files[0], len(files)
             self._n_bytes = sum(size_of(file) for file in files)
-            return "parquet", _rows_of_parquet(session, sources)
-        reading = load_values(session, sources, on_bytes)
+            return sources[0][0], _rows_of_parquet(session, sources)
+        reading = load_values(session, sources, on_bytes, each_row=self._each_row)
         self._summary = summarize(sources, reading, host_only=False)
         refuse_useless(sources, self._summary, strict=options.strict)
-        return self._summary.format, f"SELECT person, held FROM {VALUE_ROWS} WHERE problem = 0"
+        return sources[0][0], f"SELECT * EXCLUDE problem FROM {VALUE_ROWS} WHERE problem = 0"
 
     def count(self, key: str, values_per_user: int = 1) -> None:
         """How many users drew each value (``tally``), where the key decides the draws."""
 
         def count() -> tuple[SqlTally, int]:
-            tally = SqlTally(self._session, _counted(self._rows, key, values_per_user))
+            counted = _counted_rows(self._rows) if self._each_row else _counted(self._rows, key, values_per_user)
+            tally = SqlTally(self._session, counted)
             if values_per_user == 1:
                 return tally, sum(n * size for n, size in tally.sizes().items())
             return tally, int(self._session.value(f"SELECT count(DISTINCT person) FROM ({_whole(self._rows)})"))
@@ -183,6 +187,7 @@ def select_values(
     delimiter: str | None = None,
     quoted_line_feeds: bool = False,
     encoding: str = UTF_8,
+    unit: str = PERSON,
     neighbors: Neighbors = Neighbors.REPLACE_ONE,
     values_per_user: int = 1,
     memory: str | None = DEFAULT_MEMORY,
@@ -203,6 +208,8 @@ def select_values(
         delimiter: between the fields of CSV or TSV, as for ``read_log``
         quoted_line_feeds: of CSV, as for ``read_log``
         encoding: of text files, as for ``read_log``
+        unit: ``row`` of a table without users: every row, or each of as many as its column ``count`` says, is a user of
+            its own, and nothing is promised to a person
         neighbors: whether δ and ε bound what replacing a user may change, so that the number of users is public, or
             adding and removing one, which takes less noise at the same ε and promises about half as much
         values_per_user: how many different values of a user count, up to 100; more of them take more noise
@@ -220,6 +227,7 @@ def select_values(
         "delimiter": delimiter,
         "quoted_line_feeds": quoted_line_feeds,
         "encoding": encoding,
+        "unit": unit,
     }
     reading |= {"memory": memory, "threads": threads, "temp_directory": temp_directory}
     selection = Selection.of(
@@ -252,15 +260,18 @@ class Selection:
         **reading: Any,
     ) -> Selection:
         """From the arguments of ``select_values``."""
-        options = ReadOptions(table, columns={"user": user, "value": value}, **reading)
+        both = {"value": value} if reading.get("unit") == ROW else {"user": user, "value": value}
+        options = ReadOptions(table, columns=both, **reading)
         return cls(options, budget, neighbors, values_per_user)
 
     def __post_init__(self) -> None:
+        if self.table.unit == ROW and self.values_per_user > 1:
+            raise InvalidParameter("values-per-user", "a row has one value")
         _ = self.design  # a budget without a threshold is refused before anything is read or paid
 
     @property
     def cost(self) -> Cost:
-        return Cost(self.budget, self.neighbors, "selection of values")
+        return Cost(self.budget, self.neighbors, "selection of values" + of_each_row(self.table))
 
     @cached_property
     def design(self) -> SelectionDesign:
@@ -280,11 +291,9 @@ class Selection:
         passed = noisy_counts(table.tally, self.design, randomness=source)
         counts = {str(record.query): n for record, n in passed.items()}
         ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
-        return HeavyValues(
-            {one: counts[one] for one in ordered},
-            self.design,
-            selection_guarantee(self.design, source),
-        )
+        unit = ROW_UNIT if self.table.unit == ROW else UNIT
+        promise = dataclasses.replace(selection_guarantee(self.design, source), unit=unit)
+        return HeavyValues({one: counts[one] for one in ordered}, self.design, promise)
 
 
 def run_selection(
@@ -340,10 +349,11 @@ def run_selection(
     )
 
 
-def value_columns(named: Mapping[str, str]) -> ColumnMap:
+def value_columns(named: Mapping[str, str], unit: str = PERSON) -> ColumnMap:
     """Which columns hold the user and the value; those called so need no map."""
-    roles = {"user": "user", "value": "query"}
-    return ColumnMap({roles[name]: column for name, column in named.items() if column != name}, values=True)
+    roles = {"user": "user", "value": "query", "count": "count"}
+    others = {roles[name]: column for name, column in named.items() if column != name}
+    return ColumnMap.of_rows(others, values=True) if unit == ROW else ColumnMap(others, values=True)
 
 
 def value_tally(
@@ -373,7 +383,8 @@ def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
 def _rows(layout: Columns, table: str) -> str:
     columns = {role: f"nullif({quoted_name(name)}::VARCHAR, '')" for role, name in layout.columns.items()}
     columns |= {role: f"nullif({quoted(value)}, '')" for role, value in layout.in_folders.items()}
-    return f"SELECT {columns['user']} AS person, {columns['query']} AS held FROM {table}"
+    count = f", {Scan('', columns).count()} AS n" if layout.in_folders.get("user") == ROW else ""
+    return f"SELECT {columns['user']} AS person, {columns['query']} AS held{count} FROM {table}"
 
 
 def _counted(rows: str, key: str, values_per_user: int) -> str:
@@ -390,6 +401,12 @@ def _counted(rows: str, key: str, values_per_user: int) -> str:
         chosen = f"SELECT arg_min(held, {score}, {values_per_user}) AS drawn FROM ({different}) GROUP BY person"
         drawn = f"SELECT unnest(drawn) AS held FROM ({chosen})"
     return f"SELECT held AS query, NULL::VARCHAR AS url, count(*) AS n FROM ({drawn}) GROUP BY held"
+
+
+def _counted_rows(rows: str) -> str:
+    """SELECT of each value of a table without users, with its rows."""
+    total = "sum(n)::BIGINT AS n"
+    return f"SELECT held AS query, NULL::VARCHAR AS url, {total} FROM ({_whole(rows)}) WHERE n > 0 GROUP BY held"
 
 
 def _whole(rows: str) -> str:

@@ -19,7 +19,7 @@ from searchblend.blender.groups import InMemoryGroup, OwnShares, UserGroup, Weig
 from searchblend.blender.method import method_named
 from searchblend.blender.result import Result
 from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget
+from searchblend.core.privacy import UNIT, Budget
 from searchblend.core.randomness import Randomness
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, QueriesOnly, RecordUniverse
@@ -124,6 +124,8 @@ class _WithRare:
 
 class CountGroup:
     """A ``UserGroup`` of counts; one record per user."""
+
+    unit = UNIT
 
     def __init__(self, universe: RecordUniverse, counts: Ints, n_users: int, generator: np.random.Generator) -> None:
         self._universe, self._counts, self._n_users, self._generator = universe, counts, n_users, generator

@@ -132,6 +132,15 @@ def test_a_selection_is_a_release(table, capsys):
     assert main(["ledger", "show", str(ledger), "--population", "drinkers", "--json"]) == 0
 
 
+def test_a_delimiter_and_columns_of_folders_are_stated(tmp_path, capsys):
+    folder = tmp_path / "table" / "drink=Green%20tea"
+    folder.mkdir(parents=True)
+    (folder / "users.csv").write_text("user;age\n" + "".join(f"{user};9\n" for user, _ in ROWS))
+    assert main([*command(tmp_path / "table"), "--columns", "value=drink"]) == 0
+    table = json.loads((tmp_path / "out" / "statement.json").read_text())["parameters"]["table"]
+    assert (table["delimiter"], table["in_folders"]) == (";", "value")
+
+
 def test_without_a_ledger_the_folder_remembers(table, capsys):
     for total in ("further release", "ε so far 8 by 2 releases"):
         assert main(command(table, "--force")) == 0

@@ -481,6 +481,16 @@ def test_an_open_quote_does_not_swallow_other_people(tmp_path: Path):
         assert everybody(log) == {Record("two lines", "http://a.example"): 1}
 
 
+@pytest.mark.parametrize("format", ["tsv", "jsonl", "parquet", "yandex", "excite"])
+def test_line_feeds_in_quotes_mean_nothing_without_quotes(format: str, tmp_path: Path):
+    path = tmp_path / f"log.{format}"
+    path.write_text("user\tquery\n1\ttea\n")
+    if format == "parquet":
+        duckdb.sql(f"COPY (SELECT 1 AS user, 'tea' AS query) TO '{path}'")
+    with pytest.raises(InvalidParameter, match=f"quoted-line-feeds: only of CSV: .* is in format {format}"):
+        read(path, quoted_line_feeds=True, format="auto" if format in ("tsv", "parquet") else format)
+
+
 @pytest.mark.parametrize("theirs", ["x,plain", 'x,"quoted"', "x,a\rc", "x,a\0b", "x,\x1f", 'x,"open'])
 def test_a_separator_in_a_field_is_a_blank_whatever_others_wrote(theirs, tmp_path: Path):
     (tmp_path / "log.csv").write_text(f"user,query\n1,a\x1fb\n{theirs}\n", newline="")

@@ -26,6 +26,7 @@ from scipy.stats import binom
 from searchblend.clickgraph.release.click_log import Cap, ClickLog, InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.step import StepDesign, step_release_probability
+from searchblend.core.privacy import UNIT
 from searchblend.core.records import Record
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import Tally
@@ -91,6 +92,8 @@ class Finding:
 
 class RememberedLog:
     """A ``ClickLog`` that answers a question once: a thousand runs ask the same of a log that stays the same."""
+
+    unit = UNIT
 
     def __init__(self, users: Sequence[Sequence[Search]]) -> None:
         self._log, self._answers = InMemoryClickLog(users), dict[Any, Any]()

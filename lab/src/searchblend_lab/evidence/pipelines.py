@@ -26,7 +26,7 @@ from searchblend.clickgraph.release.release_data import release_data
 from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.errors import EmptyHeadList
 from searchblend.core.params import BlenderParams, ClickGraphParams
-from searchblend.core.privacy import Budget
+from searchblend.core.privacy import UNIT, Budget
 from searchblend.core.randomness import Randomness
 from searchblend.core.records import Record
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
@@ -89,6 +89,7 @@ class _Split:
     """Opt-in users of whom it is known who names and who counts."""
 
     has_urls = has_rows = True
+    unit = UNIT
 
     def __init__(self, head_users: Sequence[Sequence[Record]], estimate_users: Sequence[Sequence[Record]]) -> None:
         self._parts = InMemoryGroup.from_users(head_users), InMemoryGroup.from_users(estimate_users)

@@ -15,6 +15,7 @@ from searchblend.cli.log_options import (
     add_log,
     add_output,
     add_release_options,
+    add_unit,
     ledger_entry,
     read_options,
     releasing,
@@ -97,6 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_run(actions: Commands) -> None:
     parser = add_command(actions, "run", "release the click graph of a log", RUN_EXAMPLES)
     add_log(parser, memory="2500MB")  # who searched for what takes more room than draws
+    add_unit(parser)
     add_output(parser, needed="needed")
     _add_parameters(parser)
     parser.add_argument("--public-urls", type=Path, metavar="TABLE", help="pairs query,url from outside the log")

@@ -12,6 +12,7 @@ from searchblend.cli.log_options import (
     add_output,
     add_release_options,
     add_table,
+    add_unit,
     ledger_entry,
     read_options,
     releasing,
@@ -40,6 +41,7 @@ _SHOWN = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
+    add_unit(parser)
     add_output(parser, needed="needed but for --dry-run", page=False)
     add_budget(parser)
     parser.add_argument(

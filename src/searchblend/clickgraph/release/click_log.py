@@ -17,6 +17,7 @@ import numpy as np
 
 from searchblend.core.attributes import Attribute, cells_of
 from searchblend.core.errors import InvalidParameter
+from searchblend.core.privacy import UNIT
 from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.gaussian_account import weight
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, Tally
@@ -48,6 +49,11 @@ class Cap:
 
 class ClickLog(Protocol):
     """A log of searches and clicks. Queries are ⟨query, ⋆⟩ in a tally, clicks ⟨query, target⟩, pairs ⟨query, next⟩."""
+
+    @property
+    def unit(self) -> str:
+        """What is called a user here, in the words of a guarantee."""
+        ...
 
     def searches(self, cap: Cap) -> Tally:
         """M(q): how often each query occurs in the limited log."""
@@ -142,6 +148,8 @@ class Search(NamedTuple):
 
 class InMemoryClickLog:
     """A ``ClickLog`` from the searches of each user; searches at the same time keep their order."""
+
+    unit = UNIT
 
     def __init__(self, users: Iterable[Sequence[Search]]) -> None:
         self._users = [sorted(searches, key=lambda search: search.time) for searches in users]

@@ -14,6 +14,7 @@ threshold as well. proofs/click_edges.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -94,7 +95,7 @@ def release_data(
         pairs = sorted((pair for pair in clicks if suggested_query(pair) is None), key=by_name)
         steps, kept = design.attribute_steps, design.searches_kept
         counted = count_by_attribute(log, steps, queries, pairs, within=kept, randomness=source)
-    return _release(design, chosen, clicks, typed, counted, source)
+    return _release(design, chosen, clicks, typed, counted, source, log.unit)
 
 
 def check_public(params: ClickGraphParams, *, given: bool) -> None:
@@ -110,6 +111,7 @@ def _release(
     typed: Mapping[Record, int],
     counted: Sequence[AttributeCounts],
     randomness: Randomness,
+    unit: str,
 ) -> ClickGraphRelease:
     """Post-processing alone: intervals, correction, clamping, and rows from the largest count to the smallest."""
     links = _with_figures(clicks, design.click_counts)
@@ -135,7 +137,7 @@ def _release(
         clicks=sorted(urls, key=lambda row: (-row.count, row.query.encode(), row.url.encode())),
         reformulations=sorted(steps, key=lambda row: (-row.count, row.query.encode(), row.next_query.encode())),
         by_attribute=counted,
-        guarantee=click_graph_guarantee(design, randomness),
+        guarantee=replace(click_graph_guarantee(design, randomness), unit=unit),
         treated_as_public=treated_as_public(design.params),
     )
 

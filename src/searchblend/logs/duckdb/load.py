@@ -58,10 +58,11 @@ from searchblend.logs.formats.layout import (
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.server_log import decoded_query
 from searchblend.logs.formats.sources import columns_layout
-from searchblend.logs.summary import FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
+from searchblend.logs.summary import BAD_COUNT, FIRST_PLACES, TOO_MANY_FIELDS, Malformed, Place
 
+_COUNTED: Final = "counted_lines"
 VALUE_ROWS: Final = "value_rows"
-"""the table (problem, person, held); what is missing of person and held is NULL"""
+"""the table (problem, person, held), perhaps with a count n; what is missing of person and held is NULL"""
 _USED: Final = f"FROM {VALUE_ROWS} WHERE problem = 0 AND person IS NOT NULL AND held IS NOT NULL"
 Result = TypeVar("Result")
 
@@ -188,7 +189,9 @@ class LineTable:
                 self.searches_only = False
                 return feeds, self._load_ubi(sources, feeds)
             scans = [scan_layout(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
-            self.searches_only = self.searches_only and all("time" in scan.roles for scan in scans)
+            self.searches_only = (
+                self.searches_only and not self._drawing.each_row and all("time" in scan.roles for scan in scans)
+            )
             load = self._load_searches if self.searches_only else self._load_lines
             if self._given:
                 return feeds, self._given[0].read(lambda: load(scans))
@@ -204,9 +207,12 @@ class LineTable:
     def _load_lines(self, scans: Sequence[Scan]) -> Loaded:
         """Lines without URL are only counted, unless all lines are kept."""
         lines = " UNION ALL ".join(self._judged(scan) for scan in scans)
-        scanned = self._make_counting("lines", lines)
-        by_problem = self._problems_of_lines()
+        table = _COUNTED if self._drawing.each_row else "lines"
+        scanned = self._make_counting(table, lines)
+        by_problem = self._problems_of_lines(table)
         used = by_problem.pop("", 0)
+        if self._drawing.each_row:
+            self._make_lines_of_rows()
         return Loaded(scanned, used, scanned - used - by_problem.total(), by_problem)
 
     def _make_counting(self, table: str, select: str) -> int:
@@ -214,8 +220,27 @@ class LineTable:
         scanned = self._session.execute_counting(f"CREATE TEMP TABLE {table} AS {select}")
         return sum(table.rows for table in self._given) if self._given else scanned
 
-    def _problems_of_lines(self) -> Counter[str]:
-        rows = self._session.rows("SELECT problem, count(*) FROM lines GROUP BY problem")
+    def _make_lines_of_rows(self) -> None:
+        """Makes ``lines``: of each record as many as are counted, each of a user of its own.
+
+        The rows of a record are alike, so they are told apart by their number alone. Who adds or takes away one changes
+        no other's name, and so no other's draw.
+        """
+        drawing, session = self._drawing, self._session
+        kept = "problem, query, url, n" if drawing.draws else "problem, query, url, moment, unparsed_time, rank, n"
+        names = kept.rpartition(",")[0]
+        alike = f"SELECT {names}, sum(n)::BIGINT AS n FROM {_COUNTED} "
+        alike += f"WHERE problem IN (0, {PROBLEMS.index(WITHOUT_URL)}) GROUP BY ALL"
+        user = "concat(query, chr(31), url, chr(31), number)"
+        digest = f", md5_number(concat({quoted(drawing.key)}, chr(31), {user})) AS digest" if drawing.draws else ""
+        session.execute(
+            f"CREATE TEMP TABLE lines AS SELECT {names}, {user} AS user{digest} "
+            f"FROM ({alike}) AS alike, range(n) AS each(number)"
+        )
+        session.discard(_COUNTED)
+
+    def _problems_of_lines(self, table: str = "lines") -> Counter[str]:
+        rows = self._session.rows(f"SELECT problem, count(*) FROM {table} GROUP BY problem")
         by_problem = Counter({PROBLEMS[number]: int(n) for number, n in rows})
         by_problem.pop(WITHOUT_URL, None)
         return by_problem
@@ -267,11 +292,13 @@ class LineTable:
         """SELECT of the lines of a scan, each with the number of its problem and its digest."""
         columns = [f"{scan.roles['user']} AS user", f"{scan.roles['query']} AS query"]
         columns.append(f"{scan.roles.get('url', 'NULL::VARCHAR')} AS url")
+        if self._drawing.each_row:
+            columns.append(f"{scan.count()} AS n")
         if "optin" in scan.roles:
             self.has_optin = True
             columns.append(f"{scan.optin()} AS optin")
         if self._drawing.draws:
-            columns.append(f"{scan.digest(self._drawing.key)} AS digest")
+            columns += [] if self._drawing.each_row else [f"{scan.digest(self._drawing.key)} AS digest"]
         else:
             time = f"nullif({scan.roles.get('time', 'NULL')}::VARCHAR, '')"
             columns += [f"{moment_of(time)} AS moment", f"CASE WHEN moment IS NULL THEN {time} END AS unparsed_time"]
@@ -395,22 +422,28 @@ def merged(parts: Iterable[Mapping[str, Malformed]]) -> dict[str, Malformed]:
     return whole
 
 
-def load_values(session: DuckDBSession, sources: Sequence[Source], on_bytes: OnBytes) -> Reading:
+def load_values(
+    session: DuckDBSession, sources: Sequence[Source], on_bytes: OnBytes, *, each_row: bool = False
+) -> Reading:
     """Makes the table of (user, value) of text files that are not a search log, in one pass.
 
     Rows pass the same gate and the same scans as the lines of a log, with the value where a log has its query; but a
-    value is not brought into any normal form, so that all strings but the empty one are values.
+    value is not brought into any normal form, so that all strings but the empty one are values. With ``each_row`` every
+    row is a user, or as many as it counts.
     """
-    reading = _guessing(session, lambda known: _load_values(session, sources, on_bytes, known))
-    return replace(reading, users=int(session.value(f"SELECT count(DISTINCT person) {_USED}")))
+    reading = _guessing(session, lambda known: _load_values(session, sources, on_bytes, known, each_row=each_row))
+    users = "coalesce(sum(n), 0)" if each_row else "count(DISTINCT person)"
+    return replace(reading, users=int(session.value(f"SELECT {users} {_USED}")))
 
 
-def _load_values(session: DuckDBSession, sources: Sequence[Source], on_bytes: OnBytes, known: Known | None) -> Reading:
+def _load_values(
+    session: DuckDBSession, sources: Sequence[Source], on_bytes: OnBytes, known: Known | None, *, each_row: bool
+) -> Reading:
     feeder = Feeder(session.directory, on_bytes, name=session.new_name("input"), known=known)
     feeds = [feed_layout(session, feeder, layout, paths) for layout, paths in sources]
     with feeder.running(session.interrupt):
         scans = [scan_layout(layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True)]
-        rows = " UNION ALL ".join(_value_rows(scan) for scan in scans)
+        rows = " UNION ALL ".join(_value_rows(scan, each_row=each_row) for scan in scans)
         scanned = session.execute_counting(f"CREATE TEMP TABLE {VALUE_ROWS} AS {rows}")
     counts = session.rows(f"SELECT problem, count(*) FROM {VALUE_ROWS} WHERE problem > 0 GROUP BY problem")
     by_problem = Counter({PROBLEMS[number]: int(n) for number, n in counts})
@@ -418,10 +451,12 @@ def _load_values(session: DuckDBSession, sources: Sequence[Source], on_bytes: On
     return reading_of(session, sources, feeds, Loaded(scanned, used, 0, by_problem))
 
 
-def _value_rows(scan: Scan) -> str:
-    whens = " ".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in scan.broken)
+def _value_rows(scan: Scan, *, each_row: bool) -> str:
+    broken = [*scan.broken, (BAD_COUNT, f"NOT {scan.has_count()}")] if "count" in scan.roles else scan.broken
+    whens = " ".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in broken)
     person, held = scan.roles["user"], scan.roles["query"]
     if scan.no_query is not None:
         held = f"nullif({held}, {quoted(scan.no_query)})"
     columns = f"nullif({person}, '') AS person, nullif({held}, '') AS held"
+    columns += f", {scan.count()} AS n" if each_row else ""
     return f"SELECT (CASE {whens} ELSE 0 END)::UTINYINT AS problem, {columns} FROM ({scan.select})"

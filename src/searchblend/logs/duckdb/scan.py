@@ -14,7 +14,7 @@ from searchblend.logs.duckdb.normal_forms import surely_usable_query, surely_usa
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
 from searchblend.logs.formats.gate import MOST_BLANK, SEPARATOR
-from searchblend.logs.formats.judge import NO, PROBLEMS, WITHOUT_URL, YES
+from searchblend.logs.formats.judge import COUNT, NO, PROBLEMS, WITHOUT_URL, YES
 from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, ServerLog, Sessions
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.server_log import (
@@ -28,6 +28,7 @@ from searchblend.logs.formats.server_log import (
     parameter_pattern,
 )
 from searchblend.logs.summary import (
+    BAD_COUNT,
     BAD_LINE,
     BAD_OPTIN,
     CLICK_WITHOUT_QUERY,
@@ -84,6 +85,9 @@ class Scan:
             cases.append((UNUSABLE_URL, f"NOT coalesce({usable}, false)"))
             # Many lines only lack a URL: they need not wait for the slower tests either.
             cases.insert(0, (WITHOUT_URL, self._surely_lacks_only(url)))
+        if "count" in self.roles:
+            good.append(self.has_count())
+            cases.append((BAD_COUNT, f"NOT ({good[-1]})"))
         whens = "\n".join(f"WHEN {condition} THEN {PROBLEMS.index(problem)}" for problem, condition in cases)
         return f"(CASE WHEN {' AND '.join(good)} THEN 0 {whens} ELSE 0 END)::UTINYINT"
 
@@ -114,6 +118,16 @@ class Scan:
 
     def optin(self) -> str:
         return f"{self._optin_answer()} IN {_listed(YES)}"
+
+    def has_count(self) -> str:
+        """SQL: whether the count of a line is one."""
+        return f"regexp_full_match(trim(coalesce({self.roles['count']}, ''), ' '), '{COUNT}')"
+
+    def count(self) -> str:
+        """SQL: how many searches a line stands for; NULL if its count is none."""
+        if "count" not in self.roles:
+            return "1::BIGINT"
+        return f"CASE WHEN {self.has_count()} THEN try_cast(trim({self.roles['count']}, ' ') AS BIGINT) END"
 
     def digest(self, key: str) -> str:
         """SQL: the keyed MD5 of all that distinguishes the lines of a user, as a number (see ``engine``)."""

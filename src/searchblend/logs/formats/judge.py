@@ -3,7 +3,7 @@
 
 The first of these that applies is the line's problem: it is not a line of the format; too few or too many fields; no
 user; a click without its query; an unusable query; *no URL* (in a log that has URLs; not malformed, but dropped); an
-opt-in that is neither yes nor no; an unusable URL.
+opt-in that is neither yes nor no; an unusable URL; a count that is none.
 
 The pass over the text counts malformed lines without knowing their numbers. So when there are some, the files are read
 again, until the first few of each kind are found. Lines that are good at a glance are passed over by the million.
@@ -36,6 +36,7 @@ from searchblend.logs.formats.layout import (
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.server_log import LineReader, decoded_query
 from searchblend.logs.summary import (
+    BAD_COUNT,
     BAD_LINE,
     BAD_OPTIN,
     CLICK_WITHOUT_QUERY,
@@ -60,11 +61,14 @@ PROBLEMS: Final = (
     WITHOUT_URL,
     BAD_OPTIN,
     UNUSABLE_URL,
+    BAD_COUNT,
 )
 """What can be wrong with the fields of a line, in the order in which it is checked. The position is the number that
 stands for it in a table of lines."""
 YES: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 NO: Final = frozenset({"0", "false", "f", "no", "n", "off", ""})
+COUNT: Final = "0|[1-9][0-9]{0,8}"
+"""A count of searches has one spelling, too."""
 ASCII_BLANKS: Final = " \t\n\v\f\r"
 MAX_LENGTH: Final = 2048
 """Longer queries and URLs (in bytes) are unusable: NFKC takes time quadratic in a run of combining marks."""
@@ -201,7 +205,9 @@ def judge_fields(
     if strings.get("optin", "").strip(" ").lower() not in YES | NO:
         return BAD_OPTIN
     usable = host_is_usable if host_only else url_is_usable
-    return UNUSABLE_URL if has_urls and not usable(strings["url"]) else None
+    if has_urls and not usable(strings["url"]):
+        return UNUSABLE_URL
+    return None if re.fullmatch(COUNT, strings.get("count", "1").strip(" ")) else BAD_COUNT
 
 
 class _SessionJudge:

@@ -27,15 +27,23 @@ ENCODINGS: Final = (UTF_8, UTF_16, UTF_16_LE, UTF_16_BE, "latin-1", "cp1252")
 """Files in ``utf-16`` begin with a byte-order mark; the next two say by their names which byte comes first."""
 MAX_LINE: Final = 1 << 20
 """How long a line may be, in bytes of UTF-8."""
-ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "optin")
+ROLES: Final = ("user", "query", "url", "time", "rank", "suggestion", "count", "optin")
 """What a column can be to us. A user and a query are needed; without ``url`` it is a log of queries alone.
 
 ``suggestion`` is a query that was suggested and clicked: to a click graph, a line with one and no URL is a click on
-it. To everything else it is a line without URL.
+it. To everything else it is a line without URL. ``count`` is how many searches a line stands for, where a row is the
+unit of the promise.
 """
 NAMEABLE: Final = ROLES[:-1]
 NO_HEADER: Final = "a log without one needs --columns user=#1,query=#2, or --format jsonl, combined, yandex or excite"
 _REQUIRED: Final = ("user", "query")
+_OF_ROWS: Final = ("query", "url", "count")
+"""what a column can be where every row is a unit of its own"""
+PERSON: Final = "person"
+ROW: Final = "row"
+"""stands for the user in every line of such a table, too"""
+UNITS: Final = (PERSON, ROW)
+"""whom a promise can be to"""
 _NUMBER: Final = re.compile(r"#[1-9][0-9]{0,2}")
 MOST_FIELDS: Final = 64
 """of a line without a header, if no later one is asked for"""
@@ -48,7 +56,7 @@ _CLICKSTREAM: Final = "clickstream"
 _NO_USERS: Final = (
     "a table of counts without users (Matomo's, Wikipedia's clickstream) is not a log, since there is no one to whom "
     "anything could be promised; if a column names the user or visitor, say which with --columns user=NAME, else "
-    "export the searches with such ids"
+    "export the searches with such ids; --unit row promises to each counted search, and not to a person"
 )
 
 
@@ -282,6 +290,16 @@ class ColumnMap:
     attributes: Mapping[str, str] = field(default_factory=dict)
     """name of an attribute, which is a role too → its column; each must be there"""
 
+    @classmethod
+    def of_rows(cls, named: Mapping[str, str], *, urls: bool = True, values: bool = False) -> ColumnMap:
+        """Of a table without users, each of whose rows is a unit of its own, or as many as it counts."""
+        return cls(named, urls=urls, values=values, in_folders={"user": ROW})
+
+    @property
+    def rows(self) -> bool:
+        """Whether every row is a unit of its own."""
+        return self.in_folders.get("user") == ROW
+
     def __post_init__(self) -> None:
         unknown = sorted(set(self.named) - set(NAMEABLE))
         if unknown:
@@ -289,6 +307,10 @@ class ColumnMap:
         twice = sorted(role for role, name in self.named.items() if list(self.named.values()).count(name) > 1)
         if twice:
             raise InvalidColumns(f"columns: {' and '.join(map(self._word, twice))} are given the same column")
+        if self.rows and (others := sorted(set(self.named) - set(_OF_ROWS))):
+            raise InvalidColumns(f"columns: where a row is the unit no column is {' or '.join(others)}")
+        if "count" in self.named and not self.rows:
+            raise InvalidColumns("columns: a count is read only where a row is the unit (--unit row)")
         if "url" in self.named and not self.urls:
             raise InvalidColumns("columns: a column of URLs is named, and URLs are not to be read")
 
@@ -300,6 +322,7 @@ class ColumnMap:
         values = partition_values(path)
         asked = self._asked
         held = {role: values[name.casefold()] for role, name in asked.items() if name.casefold() in values}
+        held |= self.in_folders
         if held.keys() >= set(_REQUIRED):
             both = " and ".join(map(self._word, _REQUIRED))
             raise InvalidColumns(
@@ -330,8 +353,10 @@ class ColumnMap:
         """role → name of its column, whether a file has it or not."""
         if self.values:
             both = {"user": self.named.get("user", "user"), "query": self.named.get("query", "value")}
+            both |= {"count": self.named.get("count", "count")} if self.rows else {}
             return {role: name for role, name in both.items() if role not in self.in_folders}
-        wanted = {role: self.named.get(role, role) for role in NAMEABLE if role != "suggestion" or role in self.named}
+        roles = _OF_ROWS if self.rows else [role for role in NAMEABLE if role != "count"]
+        wanted = {role: self.named.get(role, role) for role in roles if role != "suggestion" or role in self.named}
         if not self.urls:
             del wanted["url"]
         if self.optin is not None:
@@ -364,6 +389,8 @@ class ColumnMap:
 
     @property
     def _example(self) -> str:
+        if self.rows:
+            return f"{'value' if self.values else 'query'}=NAME,count=NAME"
         return "user=NAME,value=NAME" if self.values else "user=NAME,query=NAME,url=NAME"
 
     def find(self, path: LogFile, names: Sequence[str]) -> dict[str, str]:
@@ -374,6 +401,8 @@ class ColumnMap:
         present = self._found(path, names, wanted)
         missing_roles = [role for role in (*ROLES, *self.attributes) if role in needed and role not in present]
         missing = [wanted[role] for role in missing_roles]
+        if self.rows and any(name.casefold() == "user" for name in names):
+            raise InvalidColumns(f"{path}: has a column of users: a row is the unit only of a table without them")
         if missing:
             if "user" in missing_roles and _are_counts(path, names):
                 raise InvalidColumns(f"{path}: no column '{wanted['user']}': {_NO_USERS}")

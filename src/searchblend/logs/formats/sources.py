@@ -17,6 +17,7 @@ from searchblend.logs.formats.layout import (
     FORMATS,
     MOST_FIELDS,
     NO_HEADER,
+    ROW,
     UBI_OPTIONAL,
     UTF_8,
     ColumnMap,
@@ -128,15 +129,19 @@ def _is_parquet_by_name(file: LogFile) -> bool:
     return file.suffix.lower() == ".parquet"
 
 
-def decided_of(layout: Layout) -> dict[str, str | bool]:
-    """What a layout says of how a log is read; what is as usual is left out."""
-    decided: dict[str, str | bool] = {"format": layout.format, "urls": layout.has_urls}
+def decided_of(layout: Layout, *, values: bool = False) -> dict[str, str | bool]:
+    """What a layout says of how a log, or a table of ``values``, is read; what is as usual is left out."""
+    decided: dict[str, str | bool] = {"format": layout.format}
+    if not values:
+        decided["urls"] = layout.has_urls
     if isinstance(layout, Delimited) and layout.delimiter != DELIMITERS.get(layout.format, layout.delimiter):
         decided["delimiter"] = layout.delimiter
     if isinstance(layout, ServerLog):
         decided |= {"user": layout.user, "query_parameter": layout.query_parameter}
-    if layout.in_folders:
-        decided["in_folders"] = ", ".join(sorted(layout.in_folders))
+    in_folders = [role for role, value in layout.in_folders.items() if (role, value) != ("user", ROW)]
+    if in_folders:
+        words = {"query": "value"} if values else {}
+        decided["in_folders"] = ", ".join(sorted(words.get(role, role) for role in in_folders))
     return decided
 
 
@@ -161,6 +166,10 @@ def _format_with(delimiter: str, format_name: str) -> str:
 def _layout(path: LogFile, options: ReadOptions, columns: ColumnMap, column_types: ColumnTypes) -> Layout:
     columns = columns.of(path)
     layout = _layout_in_utf8(path, options, columns, column_types)
+    if options.quoted_line_feeds and not getattr(layout, "quotes", False):
+        raise InvalidParameter("quoted-line-feeds", f"only of CSV: {path} is in format {layout.format}")
+    if columns.rows and (layout.format in _OF_SEARCHES or layout in (AOL, EXCITE)):
+        raise InvalidParameter("unit", f"{ROW}: only of a table without users, and format {layout.format} has them")
     if columns.in_folders:
         if isinstance(layout, Sessions | UbiTable):
             raise InvalidColumns(f"columns: the {layout.format} format has none to choose from")
@@ -181,7 +190,8 @@ def _layout_in_utf8(path: LogFile, options: ReadOptions, columns: ColumnMap, col
         return _without_header(path, options, columns)
     name = "jsonl" if options.format == "auto" and text_name(path).lower().endswith(_JSON_SUFFIXES) else options.format
     if name == "jsonl":  # no header: the members that count are those that are named, whatever any line has
-        return JsonLines(columns.wanted())
+        wanted = columns.wanted()
+        return JsonLines({role: name for role, name in wanted.items() if role != "count" or role in columns.named})
     if name in ("yandex", "excite"):
         return _without_columns(name, columns)
     start = first_lines(path, encoding=options.encoding)

@@ -18,7 +18,7 @@ from searchblend.clickgraph.use.absorbing_walk import absorption
 from searchblend.clickgraph.use.study import compare_rankings, run_study
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import ClickGraphParams, Shares
-from searchblend.core.privacy import Budget
+from searchblend.core.privacy import UNIT, Budget
 from searchblend.core.records import WILDCARD, Record
 from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.tally import InMemoryTally, Ints, ListedRecords, RecordUniverse
@@ -145,6 +145,8 @@ def _span_counts(days: float, users: int, vocabulary: int, draw: np.random.Gener
 
 class CountedSearches:
     """A ``ClickLog`` known by its counts, already limited: for logs whose people were limited when it was made."""
+
+    unit = UNIT
 
     def __init__(self, universe: RecordUniverse, numbers: Ints, counts: Ints) -> None:
         self._universe, self._numbers, self._counts = universe, numbers, counts
