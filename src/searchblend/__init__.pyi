@@ -17,6 +17,8 @@ from searchblend.logs.read import read_log as read_log
 from searchblend.blender.groups import UserGroup as UserGroup
 from searchblend.blender.groups import InMemoryGroup as InMemoryGroup
 from searchblend.blender.pipeline import run_blender as run_blender
+from searchblend.blender.method import Method as Method
+from searchblend.blender.exchanged import PrintedSteps as PrintedSteps
 from searchblend.blender.paper.create_head_list import create_head_list as create_head_list
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities as estimate_optin_probabilities
 from searchblend.blender.paper.local_report import local_report as local_report

@@ -189,7 +189,7 @@ ONLY_IN = {"os.fsync": "files/durable.py", "sqlite3.connect": "files/sqlite.py"}
 """Calls that one module makes for all."""
 BY_NAME = {
     "searchblend/__init__.py": "the names of the root package",
-    "searchblend_lab/papers/algorithms.py": "an algorithm of the user's own",
+    "searchblend/releases/hybrid.py": "a method, or an algorithm, of the user's own",
 }
 """Where a module is imported by a string, which no editor and no type checker can follow."""
 

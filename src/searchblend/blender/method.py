@@ -32,7 +32,7 @@ from searchblend.blender.best.stability_histogram import (
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.blender.best.subset_report_bulk import ReportCounts
 from searchblend.blender.devices import EACH_DEVICE, Devices
-from searchblend.blender.estimates import Floats
+from searchblend.blender.estimates import Blended, Estimates, Floats, GroupEstimates
 from searchblend.blender.groups import UserGroup
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee
 from searchblend.blender.paper.blend import blend_probabilities, paper_influence
@@ -126,9 +126,40 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class PaperMethod(Method):
-    """The algorithm as printed: S names, T estimates, devices report in two stages, variances blend. [BLJ] Fig. 2."""
+    """The algorithm as printed: S names, T estimates, devices report in two stages, variances blend. [BLJ] Fig. 2.
+
+    Each figure is a method of its own, which ``exchanged.PrintedSteps`` lets others override.
+    """
 
     name = "paper"
+
+    def create_head_list(self, head_users: UserGroup, params: BlenderParams, randomness: Randomness) -> HeadList:
+        """Fig. 3: the candidate list from the opt-in users S."""
+        return create_head_list(head_users, params, randomness=randomness)
+
+    def estimate_optin(
+        self, estimate_users: UserGroup, candidates: HeadList, params: BlenderParams, randomness: Randomness
+    ) -> tuple[HeadList, GroupEstimates]:
+        """Fig. 4: the final list and what the opt-in users T say about it."""
+        return estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
+
+    def collect_reports(
+        self, clients: UserGroup, head: HeadList, params: BlenderParams, devices: Devices, randomness: Randomness
+    ) -> Ints:
+        """Fig. 6: how often each cell of the list is reported."""
+        return simulate_clients(clients, head, params, randomness, devices)
+
+    def estimate_clients(self, report_counts: Ints, head: HeadList, params: BlenderParams) -> GroupEstimates:
+        """Fig. 5: what the counted reports say."""
+        return estimate_client_probabilities(report_counts, head, params)
+
+    def blend(self, optin: Estimates, client: Estimates) -> Blended:
+        """Fig. 7: one estimate from two; called for the records and for the queries."""
+        return blend_probabilities(optin, client)
+
+    def figures(self, head: HeadList, params: BlenderParams) -> MechanismFigures:
+        """Names and public figures of both groups' mechanisms."""
+        return _paper_figures(head, params)
 
     def settled(self, params: BlenderParams, *, has_rows: bool = True) -> BlenderParams:
         return params.for_printed_method()
@@ -139,14 +170,14 @@ class PaperMethod(Method):
         params = params.for_printed_method()
         head_users, estimate_users = split_optin(optin_users, params, randomness)
         on_step("head list")
-        candidates = create_head_list(head_users, params, randomness=randomness)
+        candidates = self.create_head_list(head_users, params, randomness)
         figures = HeadFigures(
             candidates, optin_users.n_users, head_users=head_users.n_users, cryptographic=randomness.cryptographic
         )
         if not len(candidates):
             return figures
         on_step("opt-in estimates")
-        head, optin = estimate_optin_probabilities(estimate_users, candidates, params, randomness=randomness)
+        head, optin = self.estimate_optin(estimate_users, candidates, params, randomness)
         return replace(figures, head=head, optin=optin)
 
     def users_to_be_listed(self, params: BlenderParams) -> int:
@@ -161,7 +192,7 @@ class PaperMethod(Method):
         devices: Devices = EACH_DEVICE,
         randomness: Randomness,
     ) -> ReportCounts:
-        return ReportCounts(two_stage=simulate_clients(clients, figures.head, params, randomness, devices))
+        return ReportCounts(two_stage=self.collect_reports(clients, figures.head, params, devices, randomness))
 
     def estimate(
         self,
@@ -175,17 +206,19 @@ class PaperMethod(Method):
     ) -> BlenderRelease:
         assert figures.optin is not None
         assert reports.two_stage is not None
-        client = estimate_client_probabilities(reports.two_stage, figures.head, params)
+        client = self.estimate_clients(reports.two_stage, figures.head, params)
+        records = self.blend(figures.optin.records, client.records)
+        queries = self.blend(figures.optin.queries, client.queries)
         return BlenderRelease(
             method=self.name,
             params=self.settled(params),
             head=figures.head,
             sizes=GroupSizes(figures.n_users, n_clients, figures.head_users, figures.optin.n),
-            mechanism=_paper_figures(figures.head, params),
+            mechanism=self.figures(figures.head, params),
             optin=figures.optin,
             client=client,
-            records=blend_probabilities(figures.optin.records, client.records, project=project),
-            queries=blend_probabilities(figures.optin.queries, client.queries, project=project),
+            records=records if project else replace(records, probability=records.raw.probability),
+            queries=queries if project else replace(queries, probability=queries.raw.probability),
             projected=project,
             guarantee=self.guarantee(figures, params, trust),
         )
@@ -327,6 +360,11 @@ def method_named(name: str, *, wide_list: bool = False) -> Method:
     if name not in METHODS:
         raise InvalidParameter("method", f"expected one of {', '.join(METHODS)}")
     return BestMethod(wide_list) if name == "best" else METHODS[name]
+
+
+def method_of(method: str | Method, *, wide_list: bool = False) -> Method:
+    """The method of a name, or the one that is given."""
+    return method if isinstance(method, Method) else method_named(method, wide_list=wide_list)
 
 
 def split_optin(optin_users: UserGroup, params: BlenderParams, randomness: Randomness) -> tuple[UserGroup, UserGroup]:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from searchblend.accounting.shuffle import ADVERSARY, ASSUMPTION, ShuffleCost, ShuffledReports, shuffle_cost
 from searchblend.accounting.shuffled_reports import shuffled_cells, shuffled_sets
 from searchblend.blender.best.subset_report import GAMMA_STEPS, TWO_STAGE, ReportDesign
+from searchblend.blender.method import METHODS
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease
 from searchblend.core.params import BlenderParams
@@ -20,7 +21,7 @@ from searchblend.core.records import HeadList
 
 def with_published_cost(release: BlenderRelease) -> Guarantee:
     """The release's guarantee, with the promise that holds for its published files."""
-    if not release.sizes.clients:
+    if not release.sizes.clients or release.method not in METHODS:  # of other mechanisms nothing is known
         return release.guarantee
     cost = published_cost(release.head, release.design, release.params, release.sizes.clients)
     return replace(release.guarantee, published=promise_of(cost))

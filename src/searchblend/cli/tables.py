@@ -63,7 +63,9 @@ def comparison_table(result: Result, limit: int) -> Table:
 
 def explanation(result: Result) -> list[Table | str]:
     """Which mechanisms ran, and for method ``best`` what the others were predicted to give."""
-    optin, client = result.mechanism["optin"], result.mechanism["client"]
+    optin, client = result.mechanism.get("optin", {}), result.mechanism.get("client", {})
+    if "integer_threshold" not in optin:
+        return [f"Method {result.method}, from outside: it says no more of its mechanisms."]
     units = optin.get("units_per_user", 1)
     named = "a query is named from a weight of" if "queries_per_user" in optin else "a record is named from"
     lines: list[Table | str] = [

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Final
 
+from searchblend.blender.exchanged import check_voucher, type_path
 from searchblend.blender.groups import UserGroup
-from searchblend.blender.method import OnStep, method_named
+from searchblend.blender.method import METHODS, Method, OnStep, method_of
 from searchblend.blender.pipeline import check_run, run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
 from searchblend.core.documents import JsonObject
+from searchblend.core.errors import UsageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.statement import PAGE
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
-from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release, refuse_large_delta
+from searchblend.releases.make_release import (
+    Cost,
+    Files,
+    LedgerEntry,
+    WrittenRelease,
+    make_release,
+    of_each_row,
+    refuse_large_delta,
+)
 from searchblend.wire.head_list import encode_head_list
 from searchblend.wire.release import (
     BLENDER_CAVEATS,
     BLENDER_PUBLIC,
-    PAPER_CAVEAT,
     RESULT,
     STATEMENT,
     decode_result,
@@ -32,8 +46,41 @@ from searchblend.wire.release import (
     json_file,
     log_caveats,
     make_statement,
+    method_caveats,
     result_files,
 )
+
+ENTRY_POINTS: Final = "searchblend.methods"
+"""the group of entry points by which an installed package offers a method"""
+
+
+def method_at(name: str) -> str | Method:
+    """``best`` or ``paper``; the method that an installed package offers under a name; or ``package.module:object``."""
+    if name in METHODS:
+        return name
+    offered = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
+    if ":" not in name and name not in offered:
+        raise UsageError(f"--method: expected {', '.join([*METHODS, *sorted(offered)])}, or package.module:object")
+    found = object_at(offered.get(name, name), "--method")
+    made = found() if isinstance(found, type) else found
+    if not isinstance(made, Method):
+        raise UsageError(f"--method: {name} is no method: derive it from searchblend.PrintedSteps")
+    return made
+
+
+def object_at(path: str, flag: str) -> object:
+    """What is behind ``package.module:object``; modules of the current folder are found, too."""
+    module, colon, attribute = path.partition(":")
+    if not (module and colon and attribute):
+        raise UsageError(f"{flag}: expected package.module:object, found {path!r}")
+    if os.getcwd() not in sys.path:  # noqa: PTH109 (sys.path holds strings)
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    try:
+        return getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise UsageError(f"{flag}: {module} cannot be imported: {error}") from error
+    except AttributeError as error:
+        raise UsageError(f"{flag}: {module} has no {attribute}") from error
 
 
 @dataclass(frozen=True)
@@ -44,7 +91,9 @@ class HybridSettings:
     params: BlenderParams
     optin_fraction: float | None = 0.05
     """``None`` if a column of the log states who opts in"""
-    method: str = "best"
+    method: str | Method = "best"
+    vouched_by: str | None = None
+    """who vouches for a method that is not ours"""
     project: bool = True
     wide_list: bool = False
     output: Path | None = None
@@ -59,7 +108,9 @@ class HybridSettings:
 
     @property
     def cost(self) -> Cost:
-        return Cost(self.params.budget, Neighbors.REPLACE_ONE, f"hybrid run, method {self.method}")
+        name = self.method if isinstance(self.method, str) else type_path(self.method)
+        what = f"hybrid run, method {name}{of_each_row(self.log)}"
+        return Cost(self.params.budget, Neighbors.REPLACE_ONE, what)
 
 
 @dataclass(frozen=True)
@@ -93,13 +144,14 @@ def run_hybrid(
     @contextmanager
     def read() -> Iterator[_Input]:
         params = settings.params
-        many = method_named(settings.method).settled(params).counted_records_per_optin > 1
+        many = method_of(settings.method).settled(params).counted_records_per_optin > 1
         options = replace(settings.log, draws=params.records_per_client, rows=many, key=source.take(16))
         with open_log(options, on_progress=on_progress, on_notice=on_notice) as log:
             optin, clients = log.split(optin_fraction=settings.optin_fraction)
             users = optin.n_users + clients.n_users
             refuse_large_delta(params.budget, users, allowed=settings.allow_large_delta)
             method, fitting = check_run(optin, clients, params, method=settings.method, wide_list=settings.wide_list)
+            check_voucher(method, settings.vouched_by)
             method.users_to_be_listed(fitting)  # refuses a budget that has no threshold
             yield log, optin, clients
 
@@ -110,6 +162,7 @@ def run_hybrid(
             clients,
             settings.params,
             method=settings.method,
+            vouched_by=settings.vouched_by,
             project=settings.project,
             wide_list=settings.wide_list,
             randomness=source,
@@ -161,7 +214,11 @@ def hybrid_files(
         parameters={**result.parameters, "log": dict(log)},
         guarantee=result.guarantee,
         public=BLENDER_PUBLIC,
-        caveats=[*BLENDER_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else []), *log_caveats(log)],
+        caveats=[
+            *BLENDER_CAVEATS,
+            *method_caveats(release.method, release.params.records_per_client),
+            *log_caveats(log),
+        ],
         notice=result.notice,
     )
     if html:

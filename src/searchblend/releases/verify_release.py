@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from searchblend.blender.best.many_records_design import ManyRecordsDesign, design_of
 from searchblend.blender.best.stability_histogram import CuratorDesign
 from searchblend.blender.guarantees import best_guarantee, paper_guarantee, selection_guarantee
+from searchblend.blender.method import METHODS
 from searchblend.clickgraph.release.attribute_counts import attribute_columns, by_name, kinds_of, no_counts
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.use.graph import ClickGraph
@@ -23,11 +24,12 @@ from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.outlet import Where
 from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget, Guarantee, Neighbors, StatedGuarantee, TrustModel
+from searchblend.core.privacy import ROW_UNIT, UNIT, Budget, Guarantee, Neighbors, StatedGuarantee, TrustModel
 from searchblend.core.randomness import SystemRandomness
 from searchblend.core.records import Record
 from searchblend.core.silent import SILENT
 from searchblend.core.statement import Statement
+from searchblend.logs.formats.layout import ROW
 from searchblend.mechanisms.value_selection import SelectionDesign
 from searchblend.releases.saved_release import SavedRelease, folder_and_statement
 from searchblend.wire.click_graph import STATEMENT_KIND, decode_noise
@@ -244,7 +246,10 @@ def _check(release: SavedRelease) -> None:
         return
     if statement.kind != VALUES_KIND and release.result().guarantee != stated:
         raise MessageError("guarantee: differs from that of result.json")
-    if not any(_same_promise(stated, promise.stated()) for promise in _promises(release)):
+    if statement.kind != VALUES_KIND and statement.method not in METHODS:
+        raise MessageError("guarantee: that of a method from outside, which cannot be computed again")
+    unit = _unit(statement.parameters)
+    if not any(_same_promise(stated, replace(promise, unit=unit).stated()) for promise in _promises(release)):
         raise MessageError("guarantee: is not the one that the parameters give")
 
 
@@ -264,6 +269,12 @@ def _promises(release: SavedRelease) -> Iterator[Guarantee]:
         for curator in _curators(params):
             if _same(optin, curator.figures, within=_CLOSE_FIGURES):
                 yield best_guarantee(params, curator, trust, cryptographic=True)
+
+
+def _unit(parameters: JsonObject) -> str:
+    """Whom a promise is to, by how the log or the table was read."""
+    read = parameters.get("log") or parameters.get("table") or {}
+    return ROW_UNIT if read.get("unit") == ROW else UNIT
 
 
 def _curators(params: BlenderParams) -> list[CuratorDesign | ManyRecordsDesign]:

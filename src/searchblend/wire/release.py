@@ -376,11 +376,19 @@ USER_CAVEATS: Final = {
 """who is a user, by the field that says it"""
 
 
+ROW_CAVEAT: Final = (
+    "The input was a table of counts without users, and whoever released it declared a row to be the unit: each "
+    "counted search is protected as if it were all that one person did. Nothing is promised to a person who made "
+    "several."
+)
+
+
 def log_caveats(log: JsonObject) -> list[str]:
     """What the promise rests on, beside the mechanisms, by the way in which a log was read."""
     if "quoted_line_feeds" not in log:
         return [UNKNOWN_READING_CAVEAT]
     caveats = [QUOTED_LINE_FEEDS_CAVEAT] if log["quoted_line_feeds"] else []
+    caveats += [ROW_CAVEAT] if log.get("unit") == "row" else []
     return [*caveats, *(text for field, text in USER_CAVEATS.items() if log.get("user") == field)]
 
 
@@ -393,6 +401,23 @@ PAPER_CAVEAT: Final = (
     "Printed variances of opt-in trends, of ⟨⋆,⋆⟩ and of blends are too small; docs/explanation/method-paper.md "
     "has the measured coverage of their intervals."
 )
+SEVERAL_CELLS_CAVEAT: Final = (
+    "Clients sent several cells each (m_C > 1). Printed variances take them for those of different people, which they "
+    "are not: clients' and blended intervals are too narrow."
+)
+OUTSIDE_CAVEAT: Final = (
+    "The method is code from outside of searchblend, which has checked neither its mechanisms nor its intervals: the "
+    "conditions of the guarantee name who vouches for it."
+)
+
+
+def method_caveats(method: str, records_per_client: int) -> list[str]:
+    """What a reader must know of a method's figures."""
+    if method == "paper":
+        return [PAPER_CAVEAT, *([SEVERAL_CELLS_CAVEAT] if records_per_client > 1 else [])]
+    return [] if method == "best" else [OUTSIDE_CAVEAT]
+
+
 BLENDER_CAVEATS: Final = (
     "The clients' records came from a log in the curator's hands: their protection is that of the released output. "
     "Only a collection from devices gives clients the local model, in which no one else sees a raw record.",

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from searchblend.cli.arguments import add_budget, add_method, positive_int, share
+from searchblend.cli.arguments import add_budget, positive_int, share
 from searchblend.cli.log_options import (
     add_log,
     add_output,
     add_release_options,
+    add_unit,
     ledger_entry,
     read_options,
     releasing,
@@ -64,6 +65,7 @@ _UNITS_OF_TRUTH = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log(parser)
+    add_unit(parser)
     add_output(parser, needed="needed but for --dry-run and --evaluate")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--opt-in", type=share, default=0.05, metavar="SHARE", help="random share that opts in (0.05)")
@@ -88,7 +90,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"records of an opt-in user that count ({MANY_RECORDS}; 1 if δ is too small for more and in method paper)",
     )
     parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
-    add_method(parser)
+    parser.add_argument(
+        "--method",
+        default="best",
+        metavar="NAME",
+        help="best, paper (the algorithm as printed), a method that an installed package offers, or "
+        "package.module:object (best)",
+    )
+    parser.add_argument("--vouched-by", metavar="NAME", help="who vouches for the promise of a method from outside")
     parser.add_argument("--wide-list", action="store_true", help="list queries without a listed URL too (method best)")
     parser.add_argument("--explain", action="store_true", help="say which mechanisms were chosen and why")
     parser.add_argument("--no-project", action="store_true", help="leave out the projection onto the simplex")
@@ -103,7 +112,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.releases.hybrid import HybridSettings
+    from searchblend.releases.hybrid import HybridSettings, method_at
     from searchblend.releases.make_release import now
 
     if options.seed is not None and not options.evaluate:
@@ -134,7 +143,8 @@ def run(options: argparse.Namespace) -> None:
         log=read_options(options, optin_column=options.opt_in_column),
         params=params,
         optin_fraction=None if options.opt_in_column else options.opt_in,
-        method=options.method,
+        method=method_at(options.method),
+        vouched_by=options.vouched_by,
         project=not options.no_project,
         wide_list=options.wide_list,
         output=options.output,
@@ -243,10 +253,10 @@ def metric_lines(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def short_list_hint(result: Result, params: BlenderParams) -> str | None:
-    """Why a list is short, and what would make it longer."""
-    if result.head.queries >= params.max_head_queries:
+    """Why a list is short, and what would make it longer; of methods from outside nothing is known."""
+    optin = result.mechanism.get("optin", {})
+    if result.head.queries >= params.max_head_queries or "integer_threshold" not in optin:
         return None
-    optin = result.mechanism["optin"]
     needed = math.ceil(optin["integer_threshold"] / optin.get("units_per_user", 1))
     what = _BY_COUNT if result.parameters["records_per_optin"] == 1 else _BY_WEIGHT
     return (
@@ -277,11 +287,13 @@ def _needed(users: int, params: BlenderParams) -> str:
 
 def show_dry_run(params: BlenderParams, options: argparse.Namespace) -> None:
     """What a run would promise, and what to expect of an AOL-shaped log; no file is opened."""
-    from searchblend.blender.method import method_named
+    from searchblend.blender.method import METHODS, method_named
     from searchblend.synthetic.count_group import RecordModel, Situation
     from searchblend.synthetic.plan import simulate
     from searchblend.synthetic.population import MEDIAN_SEARCHES, profile_named
 
+    if options.method not in METHODS:
+        raise UsageError(f"--dry-run: only with {' or '.join(METHODS)}; what another method gives only it can know")
     profile = profile_named("aol")
     users, share = options.users or profile.n_users, 0.05 if options.opt_in_column else options.opt_in
     method = method_named(options.method, wide_list=options.wide_list)

@@ -22,12 +22,12 @@ from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 from searchblend.wire.release import (
     BLENDER_PUBLIC,
-    PAPER_CAVEAT,
     RESULT,
     STATEMENT,
     encode_statement,
     json_file,
     make_statement,
+    method_caveats,
     result_files,
 )
 from searchblend.wire.report import ONE_CELL, SETS, ReportShape
@@ -113,6 +113,6 @@ def round_files(release: BlenderRelease, created: str, influence: list[float]) -
         parameters=result.parameters,
         guarantee=result.guarantee,
         public=BLENDER_PUBLIC,
-        caveats=[*_CAVEATS, *([PAPER_CAVEAT] if release.method == "paper" else [])],
+        caveats=[*_CAVEATS, *method_caveats(release.method, release.params.records_per_client)],
     )
     return {**files, STATEMENT: json_file(encode_statement(statement))}
