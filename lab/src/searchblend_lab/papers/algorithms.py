@@ -93,8 +93,8 @@ def algorithm_named(name: str) -> Algorithm:
 
 def load_algorithm(path: str) -> Algorithm:
     """The object behind ``package.module:object``; modules of the current folder are found too."""
-    found = object_at(path, "--algorithm")
-    made = found() if isinstance(found, type) else found
+    loaded = object_at(path, "--algorithm")
+    made = loaded() if isinstance(loaded, type) else loaded
     if not isinstance(made, Algorithm):
         raise UsageError(
             f"--algorithm: {path} needs a name and a run(optin_users, clients, params, *, devices, randomness)"
