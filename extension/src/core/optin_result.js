@@ -1,5 +1,5 @@
-/** The curator's signed word for a head list: which queries and URLs it drew from the opt-in users' records. The twin of
- * wire/optin_result.py, whose head says what is hashed; signatures are checked in signing.js. */
+/** The curator's signed word for a head list: which queries and URLs it drew from the opt-in users' records. The twin
+ * of wire/optin_result.py, whose head says what is hashed; signatures are checked in signing.js. */
 
 import { concat, fromHex, sha256, toHex, utf8 } from "./bytes.js";
 import { canonicalJson, isObject } from "./canonical.js";
