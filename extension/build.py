@@ -2,6 +2,7 @@
 
 python extension/build.py --output dist
 python extension/build.py --output dist --enrolment enrolment.json    for one list and its server alone
+    … --issuer https://issuer.example                                 whose tokens pay for that list's reports
 python extension/build.py --output DIR --for-tests                    the test engine's host is granted at once
 """
 
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter
-from searchblend.wire.enrolment import EnrolmentDocument, read_enrolment
+from searchblend.wire.enrolment import EnrolmentDocument, is_origin, read_enrolment
 
 HERE: Final = Path(__file__).resolve().parent
 BROWSERS: Final = {"chromium": "searchblend-chromium.zip", "firefox": "searchblend-firefox.xpi"}
@@ -34,13 +35,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("dist"), help="where the archives go (dist)")
     parser.add_argument("--folder", type=Path, default=Path("build/extension"), help="where the loose files go")
     parser.add_argument("--enrolment", type=Path, help="the enrolment.json of a list: the package is for it alone")
+    parser.add_argument("--issuer", default="", help="with --enrolment: the issuer of the tokens that its reports need")
     parser.add_argument("--for-tests", action="store_true", help="grant the test engine's host; not for people")
     options = parser.parse_args(arguments)
     try:
         enrolment = packed(options.enrolment) if options.enrolment else None
+        if options.issuer and not (enrolment and is_origin(options.issuer)):
+            raise ValueError("--issuer: expected https://HOST, and --enrolment")
         for browser, archive in BROWSERS.items():
             folder = options.folder / browser
-            build(browser, folder, enrolment, for_tests=options.for_tests)
+            build(browser, folder, enrolment, options.issuer, for_tests=options.for_tests)
             options.output.mkdir(parents=True, exist_ok=True)
             pack(folder, options.output / archive)
             print(options.output / archive)
@@ -58,7 +62,7 @@ def packed(path: Path) -> EnrolmentDocument:
         raise ValueError(f"{path}: {error}") from error
 
 
-def build(browser: str, folder: Path, enrolment: EnrolmentDocument | None, *, for_tests: bool) -> None:
+def build(browser: str, folder: Path, enrolment: EnrolmentDocument | None, issuer: str, *, for_tests: bool) -> None:
     """The loose files of one browser's package."""
     shutil.rmtree(folder, ignore_errors=True)
     for part, patterns in PARTS.items():
@@ -67,15 +71,16 @@ def build(browser: str, folder: Path, enrolment: EnrolmentDocument | None, *, fo
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     shutil.copyfile(HERE.parent / "LICENSE", folder / "LICENSE")
-    _write(folder / "manifest.json", manifest(browser, enrolment, for_tests=for_tests))
+    _write(folder / "manifest.json", manifest(browser, enrolment, issuer, for_tests=for_tests))
     _write(folder / "enrolment.json", encode(enrolment))
 
 
-def manifest(browser: str, enrolment: EnrolmentDocument | None, *, for_tests: bool) -> dict[str, Any]:
+def manifest(browser: str, enrolment: EnrolmentDocument | None, issuer: str, *, for_tests: bool) -> dict[str, Any]:
     """The common manifest and what this browser wants differently."""
     document: dict[str, Any] = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
     document["version"] = _version()
     document["optional_host_permissions"] += [_origin_of(enrolment.server) if enrolment else "https://*/*"]
+    document["optional_host_permissions"] += [_origin_of(issuer)] if issuer else []
     # A browser without a head cannot answer the question for a host: a test's package has it from the start.
     if for_tests:
         document["host_permissions"] = [LOCAL]

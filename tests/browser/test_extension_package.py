@@ -108,6 +108,17 @@ def test_a_package_for_one_list(tmp_path):
     hosts = manifest(package, "chromium")["optional_host_permissions"]
     assert "https://lists.example/*" in hosts
     assert "https://*/*" not in hosts
+    paid = build_extension(
+        tmp_path / "paid", "--enrolment", str(tmp_path / "enrolment.json"), "--issuer", "https://issuer.example:8490"
+    )
+    assert set(manifest(paid, "firefox")["optional_host_permissions"]) - set(hosts) == {"https://issuer.example/*"}
+
+
+@pytest.mark.parametrize("arguments", [("--issuer", "https://issuer.example"), ("--issuer", "issuer.example")])
+def test_an_issuer_without_a_list_or_an_address_is_refused(tmp_path, arguments):
+    command = [sys.executable, str(EXTENSION / "build.py"), "--output", str(tmp_path), "--folder", str(tmp_path / "x")]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "build: --issuer: expected https://HOST, and --enrolment\n")
 
 
 def test_a_package_for_a_list_without_pages(tmp_path):
