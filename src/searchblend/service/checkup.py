@@ -12,7 +12,7 @@ from searchblend.files.durable import others_may_use, others_may_write_in
 from searchblend.service.clock import Clock
 from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of, shredding_deadline
 from searchblend.service.settings import ServeSettings
-from searchblend.service.workers.publisher import MANIFEST_SECONDS, has_refused_key
+from searchblend.service.workers.publisher import MANIFEST_SECONDS, has_refused_key, why_it_waits
 from searchblend.service.workers.signing_keys import SigningKeys, curator_points, keys_trouble
 from searchblend.service.workers.vault import Vault
 from searchblend.store.reports import ConservationLaw
@@ -96,6 +96,7 @@ def gauges(store: ServiceStore, clock: Clock, vault: Vault | None = None) -> dic
         ),
         "signature_expires_seconds": min((latest[1] - now for latest in manifests if latest), default=0),
         "round_keys_refused": sum(has_refused_key(store, round_) for round_ in rounds),
+        "rounds_waiting_for_issuer": sum(why_it_waits(store, round_) is not None for round_ in rounds),
         "jobs_waiting": len(waiting),
         "jobs_stuck": sum(attempts > MOST_ATTEMPTS for _, _, attempts in waiting),
     }
@@ -161,6 +162,8 @@ def _rounds(store: ServiceStore) -> Iterator[CheckResult]:
             law = conservation(round_, counted)
             detail = f"{law.counted} counts, {law.expected} expected" if law else SHAPE_TROUBLE
             yield CheckResult(f"conservation {name}", law is not None and law.holds, detail)
+        if why := why_it_waits(store, round_):
+            yield CheckResult(f"opening {name}", False, f"waits: {why}")
         if round_.state not in HOLDS_RAW and (left := contributed.get(round_.key, 0)):
             yield CheckResult(f"shredding {name}", False, f"{left} sealed records are left")
 

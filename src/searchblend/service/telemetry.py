@@ -61,6 +61,7 @@ HELP: Final[Mapping[str, tuple[str, str]]] = {
     "oldest_unfinished_round_seconds": ("gauge", "Time since the round that waits longest has changed its state."),
     "signature_expires_seconds": ("gauge", "Time until the first manifest expires."),
     "round_keys_refused": ("gauge", "Rounds whose public key the curator has not signed."),
+    "rounds_waiting_for_issuer": ("gauge", "Reviewed rounds whose issuer of tokens does not answer."),
     "jobs_waiting": ("gauge", "Jobs that are not done."),
     "jobs_stuck": ("gauge", "Jobs that failed more often than is usual."),
     COMMIT_SECONDS: ("histogram", "Time of commits that hold reports."),

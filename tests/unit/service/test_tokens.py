@@ -12,8 +12,10 @@ from issuer_parts import running_issuer, token_for
 from openapi_answers import CheckedClient
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.service.api.app import build_app
+from searchblend.service.checkup import check_up, gauges
 from searchblend.service.round_model import RoundNumbers
 from searchblend.service.services import Services
+from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.worker import POSTPONED_SECONDS
 from searchblend.store.states import State
@@ -179,6 +181,13 @@ def test_a_round_waits_for_its_issuer(tmp_path):
         parts.work()
     assert parts.current(task).state is State.REVIEWED
     assert "job postponed" in parts.log.getvalue()
+    settings = ServeSettings(data_dir=str(tmp_path))
+    [waiting] = [row for row in check_up(parts.store, parts.clock, settings) if row.check.startswith("opening")]
+    assert (waiting.fine, waiting.detail) == (
+        False,
+        "waits: the issuer of tokens does not answer: ConnectionRefusedError",
+    )
+    assert gauges(parts.store, parts.clock)["rounds_waiting_for_issuer"] == 1
     with running_issuer(tmp_path / "issuer", parts.clock, port=port) as issuer:
         parts.clock.time += POSTPONED_SECONDS
         parts.work()
@@ -187,6 +196,8 @@ def test_a_round_waits_for_its_issuer(tmp_path):
         assert manifest.client.tokens == issuer.terms()
         assert manifest.min_device_version == "0.2"
     assert parts.current(task).state is State.CLIENT_OPEN
+    assert gauges(parts.store, parts.clock)["rounds_waiting_for_issuer"] == 0
+    assert not [row for row in check_up(parts.store, parts.clock, settings) if row.check.startswith("opening")]
     parts.store.close()
 
 

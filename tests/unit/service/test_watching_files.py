@@ -66,6 +66,7 @@ def test_every_alarm_goes_off_and_none_without_a_reason(tmp_path, broken):
         "searchblend_round_keys_refused": ("1x600", "0x600"),
         "searchblend_signature_expires_seconds": ("3600x600", "500000x600"),
         "searchblend_jobs_stuck": ("1x600", "0x600"),
+        "searchblend_rounds_waiting_for_issuer": ("1x600", "0x600"),
         'searchblend_rounds{state="SHREDDED"}': ("1x600", "0x600"),
         "searchblend_oldest_unfinished_round_seconds": ("3000000x600", "3000x600"),
         f'{reports}{{result="accepted"}}': ("0+100x600", "0+100x600"),

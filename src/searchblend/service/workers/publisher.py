@@ -37,7 +37,7 @@ from searchblend.service.workers.signing_keys import (
     keys_trouble,
 )
 from searchblend.service.workers.token_terms import fetch_terms
-from searchblend.service.workers.worker import RoundJobs
+from searchblend.service.workers.worker import Postponed, RoundJobs
 from searchblend.store.artifacts import TrendRow
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable
 from searchblend.store.jobs import LeasedJob
@@ -72,6 +72,7 @@ _EARLY_SECONDS: Final = 300
 """how far the clocks of two publishers may differ"""
 HEAD_LIST: Final = "headlist.json"
 REFUSED_KEY: Final = "refused key"
+WAITING: Final = "waiting"
 _FILES: Final = {
     "result.json": "application/json",
     "records.csv": "text/csv; charset=utf-8",
@@ -111,12 +112,22 @@ class Publisher(RoundJobs):
         spend = client_spend(figures, settings)
         issuer = settings.token_issuer
         # One key for all devices, from the round's first report to its last: an issuer's new key is for later rounds.
-        terms = self._fetch_terms(issuer, self._clock.now()) if issuer else None
+        terms = self._terms(round_, issuer) if issuer else None
         try:
             self._open_to_clients(job, round_, content, settings, spend, terms)
         except BudgetExceeded:
             # Another task of the population was faster. Nothing of the list was published.
             self._give_up(job, round_, "budget-exceeded")
+
+    def _terms(self, round_: Round, issuer: str) -> TokenPart:
+        """What the issuer says now; while it says nothing, the mark stays with the round (``why_it_waits``)."""
+        try:
+            terms = self._fetch_terms(issuer, self._clock.now())
+        except Postponed as error:
+            self._store.artifacts.keep(round_.key, WAITING, str(error).encode())
+            raise
+        self._store.artifacts.drop(round_.key, WAITING)
+        return terms
 
     def _optin_result(self, round_: Round) -> OptinResult | None:
         content = self._store.artifacts.kept(round_.key, OPTIN_RESULT)
@@ -309,6 +320,12 @@ def _optin_part(round_: Round, settings: TaskSettings) -> OptinPart:
 def has_refused_key(store: ServiceStore, round_: Round) -> bool:
     """Whether the publisher has refused the key of this open round."""
     return round_.state is State.OPTIN_OPEN and store.artifacts.kept(round_.key, REFUSED_KEY) is not None
+
+
+def why_it_waits(store: ServiceStore, round_: Round) -> str | None:
+    """What a reviewed round waits for before it opens to clients, if that is not in the service's hands."""
+    content = store.artifacts.kept(round_.key, WAITING) if round_.state is State.REVIEWED else None
+    return None if content is None else content.decode("utf-8", "replace")
 
 
 def client_spend(figures: HeadFigures, settings: TaskSettings) -> Spend:
