@@ -545,6 +545,7 @@ def test_an_open_client_window_is_extended_and_devices_hear_of_it(fresh):
     parts.contribute(parts.open(task), searchers(300, seed=1))
     at = f"/console/tasks/{task.task}/rounds/1"
     assert operator.post(f"{at}/extend", {"hours": "2"}).status_code == 409, "what the curator signed stays"
+    assert "Its end cannot be moved" in operator.get(at).text
     before = parts.head_list(task)
     parts.work()
     for hours in ("0", "x", "9999"):
