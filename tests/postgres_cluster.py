@@ -26,9 +26,9 @@ _UNPRIVILEGED = ("postgres", "nobody")
 
 
 class PostgresCluster:
-    """Data and socket in a folder of its own; nothing listens on a port."""
+    """Data and socket in a folder of its own; a port is listened on where an address is given, for passwords alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, listens: str = "") -> None:
         self._programs, self._user = _programs(), _unprivileged()
         self._folder = Path(tempfile.mkdtemp(prefix="sb-pg-"))
         self._data, self._log = self._folder / "data", self._folder / "log"
@@ -38,11 +38,19 @@ class PostgresCluster:
         command: list[str | Path] = [self._programs / "initdb", *arguments]
         subprocess.run(command, check=True, capture_output=True, user=self._user)
         self._started: subprocess.Popen[bytes] | None = None
+        self._listens = listens
+        if listens:
+            with (self._data / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all all {listens}/32 scram-sha-256\n")
 
     @property
     def _postmaster(self) -> subprocess.Popen[bytes]:
         assert self._started is not None, "start it first"
         return self._started
+
+    @property
+    def programs(self) -> Path:
+        return self._programs
 
     def url(self, *, user: str = "postgres", schema: str | None = None) -> str:
         options = f"&options=-csearch_path%3D{schema}" if schema else ""
@@ -95,7 +103,15 @@ class PostgresCluster:
     def _launch(self) -> None:
         with self._log.open("ab") as log:
             self._started = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, "-k", self._folder, "-c", "listen_addresses="],
+                [
+                    self._programs / "postgres",
+                    "-D",
+                    self._data,
+                    "-k",
+                    self._folder,
+                    "-c",
+                    f"listen_addresses={self._listens}",
+                ],
                 stdout=log,
                 stderr=log,
                 cwd=self._folder,
@@ -109,8 +125,8 @@ class PostgresCluster:
 
 
 @contextlib.contextmanager
-def postgres_cluster() -> Iterator[PostgresCluster]:
-    cluster = PostgresCluster()
+def postgres_cluster(listens: str = "") -> Iterator[PostgresCluster]:
+    cluster = PostgresCluster(listens)
     try:
         cluster.start()
         yield cluster

@@ -31,7 +31,20 @@ BLOCK = re.compile(rf"^{_MARK}```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULT
 RUN = ("console", "python")
 OTHER_LANGUAGES = ("", "text", "sql", "toml", "json", "js", "javascript", "html")
 """blocks that are not run: output, files"""
-TOOLS = ("make", "pip", "spark-submit", "npm", "node", "curl", "psql", "cp", "export", "web-ext")
+TOOLS = (
+    "make",
+    "pip",
+    "spark-submit",
+    "npm",
+    "node",
+    "curl",
+    "psql",
+    "cp",
+    "export",
+    "web-ext",
+    "podman",
+    "podman-compose",
+)
 """other programs that pages may call; only ``cp`` is run by the tests"""
 STARTED_IN_SECONDS = 240
 
