@@ -101,7 +101,7 @@ slow: install browsers extension-lint attack ## the tests that take minutes, and
 	$(BIN)/python benchmarks/best_vs_paper.py
 
 attack: install ## real servers over SQLite and PostgreSQL, and everything that was ever tried against them
-	$(BIN)/pytest -n 2 --dist loadfile tests/attack
+	$(BIN)/pytest -n 2 --dist loadfile tests/unit/service/test_single_sign_on.py tests/attack
 
 bench: install ## speed as ratios against named baselines and peers: docs/results/benchmarks.md (under half an hour on an idle machine)
 	$(BIN)/python benchmarks/run_all.py

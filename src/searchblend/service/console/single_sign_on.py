@@ -115,6 +115,7 @@ class SingleSignOn:
         self._redirect = settings.console_address.rstrip("/") + CALLBACK
         self._begun: OrderedDict[str, _Begun] = OrderedDict()
         self._issuer: _Issuer | None = None
+        self._tls = ssl.create_default_context()
         _require_library()
 
     async def begin(self, onward: str) -> tuple[str, str]:
@@ -239,7 +240,7 @@ class SingleSignOn:
             code_challenge_method="S256",
             timeout=_ISSUER_SECONDS,
             follow_redirects=False,
-            verify=ssl.create_default_context(),
+            verify=self._tls,
         )
 
 
