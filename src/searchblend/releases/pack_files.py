@@ -108,14 +108,17 @@ def _read_bytes(path: Path) -> bytes:
         raise InputError(path, f"cannot be read: {error.strerror or error}") from error
 
 
-def signed_content(content: bytes, key_files: Sequence[Path]) -> bytes:
-    """A pack's bytes with a signature of every key in front. Needs cryptography, as plain packs do not."""
+def signed_content(content: bytes, key_files: Sequence[Path], passphrase: bytes | None = None) -> bytes:
+    """A pack's bytes with a signature of every key in front. Needs cryptography, as plain packs do not.
+
+    ``passphrase``: of the keys, if they are encrypted.
+    """
     from searchblend.wire.signing import SigningKey, sign_pack
 
     keys = []
     for path in key_files:
         try:
-            keys.append(SigningKey.of_pem(read_private(path)))
+            keys.append(SigningKey.of_pem(read_private(path), passphrase))
         except OSError as error:
             raise InputError(path, f"cannot be read: {error.strerror}") from error
         except MessageError as error:

@@ -131,6 +131,20 @@ def test_signed_packs_and_pins(releases, tmp_path, capsys):
     assert "no valid signature" in capsys.readouterr().err
 
 
+def test_a_pack_is_signed_with_an_encrypted_key(releases, tmp_path, capsys):
+    key, phrase = SigningKey.new(), tmp_path / "phrase"
+    pem, path = tmp_path / "key.pem", tmp_path / "signed.sbpack"
+    for file, content in ((pem, key.as_pem(b"a phrase")), (phrase, b"a phrase\n")):
+        file.write_bytes(content)
+        file.chmod(0o600)
+    build = ["pack", "build", str(releases[0]), "-o", str(path), "--key", str(pem)]
+    assert main(build) == 1
+    assert "is encrypted; expected its passphrase" in capsys.readouterr().err
+    assert not path.exists()
+    assert main([*build, "--key-passphrase", f"file:{phrase}"]) == 0
+    assert main(["pack", "inspect", str(path), "--pin", key.public_point.hex(), "--json"]) == 0
+
+
 def test_more_keys_than_a_pack_carries(releases, tmp_path, capsys):
     pem, path = tmp_path / "key.pem", tmp_path / "signed.sbpack"
     pem.write_bytes(SigningKey.new().as_pem())

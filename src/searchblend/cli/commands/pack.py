@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from searchblend.cli.arguments import Commands, add_actions, add_command, add_file_output, positive_int, task_id
 from searchblend.cli.commands.search import add_pin, read_checked
 from searchblend.cli.printing import new_table, print_json, print_line, print_table
+from searchblend.cli.service_options import add_passphrase
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import UsageError
 from searchblend.files.durable import refuse_existing, write_new
@@ -58,6 +59,7 @@ def _add_build(actions: Commands) -> None:
     build.add_argument(
         "--key", type=Path, action="append", default=[], metavar="PEM", help="sign with this P-256 key; may be repeated"
     )
+    add_passphrase(build)
     build.add_argument("--task", type=task_id, metavar="HEX", help="the task that it belongs to, 32 hexadecimal digits")
     build.add_argument("--round", type=positive_int, metavar="N", help="the round of the task")
     build.add_argument("--json", action="store_true", help="print one JSON document")
@@ -90,7 +92,9 @@ def _build(options: argparse.Namespace) -> JsonObject:
     built = build_from_release(options.release, task=options.task or NO_TASK, round_number=options.round or 0)
     content = built.content
     if options.key:
-        content = signed_content(content, options.key)
+        from searchblend.service.workers.signing_keys import passphrase_of  # plain packs need no cryptography
+
+        content = signed_content(content, options.key, passphrase_of(options.key_passphrase or ""))
     write_new(options.output, content, replace=options.force)
     left_out = built.pairs_listed - built.pairs_kept
     if left_out and not options.json:
