@@ -54,7 +54,7 @@ def visits(text: str) -> Iterator[str]:
     """Some of the same searches with time, rank and attributes, as they follow from the number of the line."""
     yield "user\tquery\turl\ttime\trank\tcountry\tdevice\tresults\n"
     for number, line in enumerate(text.splitlines()[1:20_000]):
-        day, country, device = 1 + number % 28, ("DE", "fr", "at", "it")[number % 4], ("phone", "desktop")[number % 2]
+        day, country, device = 1 + number % 5, ("DE", "fr", "at", "it")[number % 4], ("phone", "desktop")[number % 2]
         rest = f"2026-03-{day:02} 10:00:00\t{1 + number % 12}\t{country}\t{device}\t{number % 10}"
         yield f"{line}\t{rest}\n"
 

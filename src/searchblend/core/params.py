@@ -122,6 +122,7 @@ AS_ALGORITHM: Final = "as the algorithm"
 """A choice that is left to the algorithm: what its paper does, or what suits it best."""
 URL_MODES: Final = ("none", "public", "private")
 REFORMULATION_MODES: Final = ("none", "typed")
+WINDOWS: Final = ("none", "day", "week")
 ATTRIBUTE_DETAILS: Final = ("auto", "cells", "marginals", "totals")
 """Counts by attribute, from fine to coarse: of each query in each combination of values, of each query by each one
 attribute, of people by the combination at their first search. ``auto``: the finest that the forecast finds readable."""
@@ -219,6 +220,9 @@ class ClickGraphParams:
     """what is declared of a search or click besides: country, device, rank, …; published queries are counted by it"""
     attribute_detail: str = "auto"
     """one of ``ATTRIBUTE_DETAILS``"""
+    per: str = "none"
+    """``day`` or ``week``: one of the releases of a month, in which each person has one account; ``none``: a release by
+    itself"""
     shares: Shares = Shares(*PRESETS["even"])
     allow_large_delta: bool = False
     """Accept δ ≥ 1/n: one user's own queries may then be expected in the release."""
@@ -233,6 +237,7 @@ class ClickGraphParams:
             _one_of(field, getattr(self, field), allowed, f" with algorithm {self.algorithm}")
         _one_of("urls", self.urls, URL_MODES)
         _one_of("reformulations", self.reformulations, REFORMULATION_MODES)
+        _one_of("per", self.per, WINDOWS)
         _one_of("attribute_detail", self.attribute_detail, ATTRIBUTE_DETAILS)
         check_attributes(self.attributes)
         self._check_caps()
@@ -263,6 +268,11 @@ class ClickGraphParams:
                 "public_source", "expected where the public pairs come from, with urls = public and only there"
             )
 
+        if self.per != "none" and (self.algorithm != "gaussian" or self.attributes or self.reformulations != "none"):
+            raise InvalidParameter(
+                "per",
+                "expected algorithm gaussian, without attributes and reformulations: windows are proved for no other",
+            )
         if self.attribute_detail != "auto" and not self.attributes:
             raise InvalidParameter("attribute_detail", "expected attributes to count by")
         if self.urls == "none" and any(attribute.of == OF_CLICKS for attribute in self.attributes):

@@ -21,10 +21,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Final, Literal
 
 from searchblend.clickgraph.release.click_log import SESSION_GAP, Cap
+from searchblend.clickgraph.release.windows import AccountWindow
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import UNIT
 from searchblend.core.records import Record
@@ -35,6 +37,7 @@ MILLISECONDS_FROM: Final = 1e11
 MICROSECONDS_FROM: Final = 1e14
 DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 NUMBER: Final = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_DAYS_OF: Final = {"day": 1, "week": 7}
 UNTIMED: Final = "moment IS NULL AND unparsed_time IS NULL"
 _SEARCH: Final = ("person", "q", "moment", "unparsed_time", "own")
 """What tells one search from another."""
@@ -52,16 +55,40 @@ class ActivityRules:
     """seconds; lines from it on are left out"""
     synonyms: Mapping[str, str] = field(default_factory=dict)
     """query in normal form → the query it is counted as"""
+    account: AccountWindow | None = None
+    """a window that shares its caps with those before it in the month, whose lines are needed too"""
 
     def __post_init__(self) -> None:
+        if self.account is not None and (self.first_moment, self.last_moment) != (None, None):
+            raise InvalidParameter("window", "expected no other moments beside those of the account's window")
         first, last = self.first_moment, self.last_moment
         if first is not None and last is not None and not first < last:
             raise InvalidParameter("window", "expected a first moment before the last")
 
     def window(self) -> list[str]:
         """SQL conditions on ``moment``."""
-        bounds = ((">=", self.first_moment), ("<", self.last_moment))
+        first, last = self.first_moment, self.last_moment
+        if self.account is not None:
+            first, last = self.account.account, self.account.last
+        bounds = ((">=", first), ("<", last))
         return [f"moment {sign} {bound!r}" for sign, bound in bounds if bound is not None]
+
+
+def account_window(per: str, first: float) -> AccountWindow:
+    """The window of a month that begins at this moment: a day, or the 1st, 8th, 15th, 22nd or 29th for a week.
+
+    Weeks are counted from the month's first day, so that each lies in one account.
+    """
+    days = _DAYS_OF[per]
+    begin = datetime.fromtimestamp(first, UTC)
+    month = begin.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    if begin != month + timedelta(days=begin.day - 1) or (begin.day - 1) % days:
+        when = "of any day" if per == "day" else "of the 1st, 8th, 15th, 22nd or 29th"
+        raise InvalidParameter("from", f"expected the beginning of a {per}: 0:00 UTC {when}")
+    end = min(begin + timedelta(days=days), (month + timedelta(days=31)).replace(day=1))
+    names = [f"{day:%Y-%m-%d}" for day in (begin, end - timedelta(days=1))]
+    name, period = " to ".join(dict.fromkeys(names)), timedelta(days=days).total_seconds()
+    return AccountWindow(month.timestamp(), first, end.timestamp(), period, f"{month:%Y-%m}", name)
 
 
 class SqlActivity(ABC):
@@ -76,6 +103,8 @@ class SqlActivity(ABC):
     """the order of searches"""
     attribute_columns: Sequence[str] = ()
     """of the lines, with the numbers of declared values"""
+    account: AccountWindow | None = None
+    """where caps are those of a month, and what counts is one window's share of it"""
 
     unit = UNIT
     """what is called a user, in the words of a guarantee; an engine may say otherwise"""
@@ -130,11 +159,34 @@ class SqlActivity(ABC):
         return dict.fromkeys(queries, 0) | {queries[number]: n for number, n in rows}
 
     def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> SqlTally:
+        if self.account is not None:
+            with self._wanted([(query, None) for query in queries]) as wanted:
+                return self._tally(
+                    "clicks", f"SELECT * FROM ({self._of_window(cap, within)}) SEMI JOIN {wanted} USING (q)"
+                )
         with (
             self._wanted([(query, None) for query in queries]) as wanted,
             self._clicks_within(within, f"q IN (SELECT q FROM {wanted})") as clicks,
         ):
             return self._tally("clicks", self._limited(clicks, cap))
+
+    def _of_window(self, cap: Cap, within: Cap) -> str:
+        """SELECT of the clicks that count in the account's window: caps are those of the month, and hold first."""
+        assert self.account is not None
+        clicks = f"SELECT *, {_period(self.account)} AS period FROM {self._clicks}"
+        kept = f"SELECT person, q, period FROM ({first_events(self._searches_by_period, within.first, self.by_time)})"
+        counted = f"SELECT * FROM ({clicks}) AS clicks SEMI JOIN ({kept}) AS kept USING (person, q, period)"
+        again = f"row_number() OVER (PARTITION BY person, q, u, period ORDER BY {self._in_order})"
+        different = (
+            f"SELECT * FROM (SELECT *, {again} AS again FROM ({counted}) AS counted) AS numbered WHERE again = 1"
+        )
+        limited = first_events(different, cap.first, self._in_order)
+        return f"SELECT * FROM ({limited}) AS limited WHERE moment >= {self.account.first!r}"
+
+    @property
+    def _searches_by_period(self) -> str:
+        assert self.account is not None
+        return f"SELECT *, {_period(self.account)} AS period FROM {self._distinct_searches}"
 
     def clicks_of(
         self, records: Sequence[Record], cap: Cap, *, within: Cap, restrict_first: bool = True
@@ -143,6 +195,11 @@ class SqlActivity(ABC):
             self._wanted([(str(query), str(url)) for query, url in records]) as wanted,
             self._clicks_within(within, f"q IN (SELECT q FROM {wanted})" if restrict_first else "true") as clicks,
         ):
+            if self.account is not None:
+                clicks = self._of_window(cap, within)
+                counted = f"SELECT q, u, count(*) AS n FROM ({clicks}) AS clicks GROUP BY q, u"
+                rows = self._database.rows(f"SELECT number, n FROM ({counted}) AS counted JOIN {wanted} USING (q, u)")
+                return dict.fromkeys(records, 0) | {records[number]: n for number, n in rows}
             if restrict_first:
                 clicks = f"SELECT * FROM ({clicks}) AS clicks SEMI JOIN {wanted} USING (q, u)"
             counted = f"SELECT q, u, count(*) AS n FROM ({self._limited(clicks, cap)}) AS clicks GROUP BY q, u"
@@ -166,7 +223,10 @@ class SqlActivity(ABC):
     @contextmanager
     def _kept(self, cap: Cap, of: str = "") -> Iterator[str]:
         """SELECT of the searches that a cap keeps, perhaps after a join that leaves out others."""
-        if cap.distinct:
+        if self.account is not None:
+            kept = first_events(f"SELECT * FROM {self._distinct_searches}", cap.first, self.by_time)
+            yield f"SELECT * FROM ({kept}) AS kept {of} WHERE moment >= {self.account.first!r}"
+        elif cap.distinct:
             yield first_events(f"SELECT * FROM {self._distinct_searches} {of}", cap.first, self.by_time)
         else:
             yield first_events(f"SELECT * FROM {self._all_searches} {of}", cap.first, self._in_order)
@@ -201,14 +261,15 @@ class SqlActivity(ABC):
 
     @cached_property
     def _distinct_searches(self) -> str:
-        """The table of each user's queries, each at its first time."""
+        """The table of each user's queries, each at its first time; in an account once in each of its windows."""
         unparsed = "CASE WHEN min(moment) IS NULL THEN min(unparsed_time) END"
         lines = self._lines("moment", "unparsed_time")
+        period = "" if self.account is None else f", {_period(self.account, 'lines.moment')}"
         return self._database.make(
             "distinct_searches",
             f"""
             SELECT person, q, min(moment) AS moment, {unparsed} AS unparsed_time, min(line) AS line
-            FROM ({lines}) AS lines GROUP BY person, q
+            FROM ({lines}) AS lines GROUP BY person, q{period}
             """,
         )
 
@@ -240,6 +301,11 @@ class SqlActivity(ABC):
     def _id(self, string: str) -> str:
         """SQL: the keyed MD5 of a string, as a number."""
         return self._database.words.md5_number.format(f"'{self._key}' || {string}")
+
+
+def _period(account: AccountWindow, moment: str = "moment") -> str:
+    """SQL: which window of the month a line lies in; all lines there have a moment."""
+    return f"CAST(floor(({moment} - {account.account!r}) / {account.period!r}) AS INT)"
 
 
 def first_events(events: str, first: int, order: str) -> str:

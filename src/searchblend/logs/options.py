@@ -63,6 +63,8 @@ class ReadOptions:
     """whether every usable line is kept until the log is closed, for ``statistics``; else only the drawn records are"""
     searches_only: bool = False
     """with ``draws=0``: keeps no more than each user's distinct queries, which is faster, and counts nothing else"""
+    timed: bool = False
+    """whether times are needed, so that a log without a column of them is refused"""
     attributes: Sequence[Attribute] = ()
     """with ``draws=0``: what is known of a search or click besides, by declared values, for counts by attribute"""
     key: bytes | None = field(default=None, repr=False)
@@ -95,6 +97,8 @@ class ReadOptions:
             raise InvalidParameter("attributes", "expected with draws=0, and without searches_only")
         if self.attributes and self.engine != "duckdb":
             raise InvalidParameter("attributes", "only with the engine duckdb; on a cluster releases have none yet")
+        if self.timed and self.unit == ROW:
+            raise InvalidParameter("unit", f"{ROW}: a table without users has no account of each for a month")
         if self.attributes and self.unit == ROW:
             raise InvalidParameter("unit", f"{ROW}: a table without users has no attributes of them")
         check_attributes(self.attributes)
@@ -105,4 +109,4 @@ class ReadOptions:
         if self.unit == ROW:
             return ColumnMap.of_rows(self.columns, urls=self.urls)
         attributes = {attribute.name: attribute.column for attribute in self.attributes}
-        return ColumnMap(self.columns, self.optin_column, self.urls, attributes=attributes)
+        return ColumnMap(self.columns, self.optin_column, self.urls, attributes=attributes, timed=self.timed)

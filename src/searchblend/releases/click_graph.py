@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
 from searchblend.clickgraph.release.release_data import OnStep, check_public, release_data
+from searchblend.clickgraph.release.windows import AccountWindow
 from searchblend.core.documents import JsonObject
-from searchblend.core.errors import EmptyHeadList
+from searchblend.core.errors import EmptyHeadList, InvalidParameter
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.statement import PAGE, Statement
-from searchblend.logs.activity import ActivityRules
+from searchblend.logs.activity import ActivityRules, account_window
+from searchblend.logs.duckdb.activity import DuckDBActivity
 from searchblend.logs.duckdb.public_tables import read_public_records, read_synonyms
 from searchblend.logs.options import ReadOptions
 from searchblend.logs.read import OnNotice, OnProgress, SearchLog, open_log
 from searchblend.releases.make_release import Cost, Files, LedgerEntry, WrittenRelease, make_release, of_each_row
 from searchblend.wire.click_graph import attribute_tables
-from searchblend.wire.click_graph_files import encode_click_graph
+from searchblend.wire.click_graph_files import encode_click_graph, read_click_graph
 from searchblend.wire.click_graph_statement import STATEMENT_TEXT, click_graph_statement, statement_page
 from searchblend.wire.release import STATEMENT, decode_statement, encode_statement, json_file
+
+_DECIDES_WHO_COUNTS: Final = (
+    *("format", "columns", "delimiter", "query_parameter", "quoted_line_feeds", "encoding", "host_only", "unit"),
+)
+"""of how a log is read"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,10 @@ class ReleaseSettings:
     """pairs of query and URL from outside the log, with ``urls="public"``"""
     synonyms: Path | None = None
     first_moment: float | None = None
+    """with ``params.per`` when the window begins"""
     last_moment: float | None = None
+    previous: Sequence[Path] = ()
+    """folders of earlier windows, whose queries are counted again"""
     html: bool = False
     """whether the folder gets a page for people, too"""
     replace: bool = False
@@ -49,7 +61,35 @@ class ReleaseSettings:
     @property
     def cost(self) -> Cost:
         what = f"click graph, {self.params.algorithm}{of_each_row(self.log)}"
-        return Cost(self.params.budget, Neighbors.ADD_REMOVE_ONE, what)
+        per = "" if self.window is None else f", per {self.params.per} of {self.window.month}"
+        return Cost(self.params.budget, Neighbors.ADD_REMOVE_ONE, f"{what}{per}")
+
+    @property
+    def window(self) -> AccountWindow | None:
+        """What is released of the month, where each person has one account for it."""
+        if self.params.per == "none":
+            if self.previous:
+                raise InvalidParameter(
+                    "previous", "only with per = day or week, whose caps bound what is counted again"
+                )
+            return None
+        if self.first_moment is None or self.last_moment is not None:
+            raise InvalidParameter("from", "expected the window's first moment with per, and no end of its own")
+        return account_window(self.params.per, self.first_moment)
+
+    def in_account(self, window: AccountWindow) -> LedgerEntry:
+        """The entry of one window. All that one account has bears one name, of which a person bears one debit; what
+        decides who counts is part of that name, so that another choice of it is another account."""
+        if self.ledger is None:
+            raise InvalidParameter("ledger", "expected one with per: without it no one keeps the month's account")
+        chosen = {
+            "params": asdict(self.params),
+            "synonyms": _digest(self.synonyms),
+            "reading": {name: getattr(self.log, name) for name in _DECIDES_WHO_COUNTS},
+        }
+        digest = hashlib.sha256(json.dumps(chosen, sort_keys=True, default=dict).encode()).hexdigest()
+        account = f"{self.ledger.release_id} {window.month} {digest[:16]}"
+        return replace(self.ledger, release_id=f"{account} {window.name}", window=window.month, account=account)
 
 
 def run_release(
@@ -71,22 +111,28 @@ def run_release(
     design = ClickGraphDesign.of(settings.params)
     public = read_public_records(settings.public_urls) if settings.public_urls else None
     check_public(settings.params, given=public is not None)
-    rules = ActivityRules(
-        settings.first_moment, settings.last_moment, read_synonyms(settings.synonyms) if settings.synonyms else {}
-    )
+    window = settings.window
+    synonyms = read_synonyms(settings.synonyms) if settings.synonyms else {}
+    if window is None:
+        rules, entry = ActivityRules(settings.first_moment, settings.last_moment, synonyms), settings.ledger
+    else:
+        rules, entry = ActivityRules(synonyms=synonyms, account=window), settings.in_account(window)
+    known = known_queries(settings.previous)
 
     searches_only = design.searches_only and rules == ActivityRules()
     options = replace(settings.log, draws=0, searches_only=searches_only, attributes=settings.params.attributes)
+    options = replace(options, timed=window is not None)
 
     def read() -> SearchLog:
         return open_log(replace(options, key=source.take(16)), on_progress=on_progress, on_notice=on_notice)
 
     def make(log: SearchLog) -> tuple[Statement, Files]:
+        activity = log.activity(rules)
         release = release_data(
-            log.activity(rules), settings.params, public_records=public, randomness=source, on_step=on_step
+            activity, settings.params, public_records=public, known=known, randomness=source, on_step=on_step
         )
         on_step("tables")
-        of_log = {**_options(settings), **log.decided}
+        of_log = {**_options(settings), **log.decided, **_of_window(window, len(known))}
         return click_graph_files(release, created=settings.created, options=of_log, html=settings.html)
 
     return make_release(
@@ -94,12 +140,29 @@ def run_release(
         settings.cost,
         open_log=read,
         make=make,
-        summarize=lambda log: log.summary.as_json(),
+        summarize=lambda log: {**log.summary.as_json(), **_without_moment(log, rules)},
         read=lambda files: decode_statement(json.loads(files[STATEMENT])),
         replace=settings.replace,
-        ledger=settings.ledger,
+        ledger=entry,
         on_step=on_step,
     )
+
+
+def known_queries(folders: Sequence[Path]) -> list[str]:
+    """What earlier windows published; each folder must be what its statement says."""
+    return sorted({query for folder in folders for query in read_click_graph(folder).queries}, key=str.encode)
+
+
+def _of_window(window: AccountWindow | None, known: int) -> JsonObject:
+    if window is None:
+        return {}
+    return {"window": window.name, "account": window.month, "known_queries": known}
+
+
+def _without_moment(log: SearchLog, rules: ActivityRules) -> JsonObject:
+    """How many lines no window has. NOT FOR RELEASE, like all of the summary."""
+    activity = log.activity(rules)
+    return {"without_time": activity.without_moment()} if isinstance(activity, DuckDBActivity) and rules.account else {}
 
 
 def click_graph_files(

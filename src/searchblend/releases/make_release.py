@@ -43,6 +43,8 @@ class LedgerEntry:
     release_id: str
     population: str = "all users"
     window: str = ALL_TIME
+    account: str | None = None
+    """what several debits belong to of which each person bears one, since together they cost no more"""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ def _debited(
             population=entry.population,
             window=entry.window,
             spend=cost.spend,
+            role_in=entry.account,
         )
 
     if book.published(entry.release_id) is not None:

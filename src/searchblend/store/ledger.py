@@ -222,6 +222,7 @@ def release_once(
     population: str,
     window: str,
     spend: Spend,
+    role_in: str | None = None,
 ) -> dict[str, bytes]:
     """The files of a release: those published under this id, or else those that ``make`` makes now.
 
@@ -232,7 +233,7 @@ def release_once(
     That no record passed the threshold is an outcome like any other: it is published too, and a repetition raises
     it again and does not draw again. Other errors of ``make`` publish nothing, so they must not depend on noise.
     """
-    ledger.debit(release_id, population, window, spend)
+    ledger.debit(release_id, population, window, spend, role_in=role_in)
     files = ledger.published(release_id)
     if files is None:
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -74,8 +74,20 @@ def click_graph_statement(
         parameters=parameters_of(release, options),
         guarantee=release.guarantee.stated(),
         public=[f"{what}: {why}" for what, why in release.treated_as_public.items()],
-        caveats=[*CAVEATS, *log_caveats(options)],
+        caveats=[*CAVEATS, *_of_windows(release.params), *log_caveats(options)],
     )
+
+
+WINDOW_CAVEATS: Final = (
+    "The month's account holds if the log of each window has every line of the month up to its end, and if no line "
+    "that an earlier window was released from is missing later; that is the publisher's to see to.",
+    "Who reaches their bound early in a month counts less later in it, so that counts fall towards its end.",
+    "Lines whose time cannot be read belong to no window and are left out.",
+)
+
+
+def _of_windows(params: ClickGraphParams) -> Sequence[str]:
+    return () if params.per == "none" else WINDOW_CAVEATS
 
 
 def statement_page(release: ClickGraphRelease, *, created: str, options: JsonObject) -> str:
@@ -116,7 +128,7 @@ def statement_page(release: ClickGraphRelease, *, created: str, options: JsonObj
             "people, are the publisher's duty; a budget ledger adds them up.",
         ),
         ("10. Data", _data(options)),
-        ("11. What is not promised", " ".join([*CAVEATS, *log_caveats(options)])),
+        ("11. What is not promised", " ".join([*CAVEATS, *_of_windows(params), *log_caveats(options)])),
     ]
     heading = f"made {created}; ε = {budget.epsilon:g}, δ = {budget.delta:g}"
     return f"Privacy statement of a released query click graph\n{heading}\n" + "".join(
@@ -132,6 +144,11 @@ def _guarantee(design: ClickGraphDesign) -> str:
         f"change the odds by a factor of {math.exp(budget.epsilon):.3g} at most, except with probability "
         f"{design.delta:.2g}."
     )
+    if design.params.per != "none":
+        text += (
+            f" That is what one person's whole month costs: its windows (per {design.params.per}) share one account, "
+            "in which a user's first searches and clicks of the month count, and not more in any later window."
+        )
     if population is not None:
         text += f" The declared number of users is {population:,}: δ times users is {budget.delta * population:.2g}."
     return text

@@ -27,7 +27,7 @@ from searchblend.cli.printing import new_table, print_json, print_line, print_ta
 from searchblend.core.attributes import Attribute, declared_attributes, parse_attributes
 from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InputError, InvalidParameter, RunError, UsageError
-from searchblend.core.params import AS_ALGORITHM, ATTRIBUTE_DETAILS, ClickGraphParams, Shares, suggested_delta
+from searchblend.core.params import AS_ALGORITHM, ATTRIBUTE_DETAILS, WINDOWS, ClickGraphParams, Shares, suggested_delta
 from searchblend.core.privacy import Budget
 from searchblend.core.suspects import EXPLAINED, Suspects
 
@@ -54,6 +54,7 @@ examples:
   searchblend release run searches.tsv -o release --algorithm kkmn2009 --max-queries-per-user 5 --shares even
   searchblend release run searches.tsv -o release --attributes 'country=de|fr|at,device=phone|desktop'
   searchblend release run searches.tsv -o release --reformulations --from 2006-03-01 --to 2006-04-01
+  searchblend release run march.tsv -o day5 --per day --from 2026-03-05 --ledger budget.ledger --release-id daily
   searchblend release run searches.tsv -o release --ledger budget.ledger --release-id march
 """
 PLAN_EXAMPLES = """\
@@ -106,6 +107,9 @@ def _add_run(actions: Commands) -> None:
     parser.add_argument("--synonyms", type=Path, metavar="TABLE", help="public table query,meaning of queries to merge")
     parser.add_argument("--from", dest="first", type=_moment, metavar="TIME", help="leave out lines before this time")
     parser.add_argument("--to", dest="last", type=_moment, metavar="TIME", help="leave out lines from this time on")
+    parser.add_argument(
+        "--previous", type=Path, nargs="+", default=[], metavar="DIR", help="earlier windows, with --per"
+    )
     add_release_options(parser)
     parser.add_argument("--people", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
@@ -158,6 +162,10 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="how fine these counts are (by a forecast)",
     )
+    parser.add_argument(
+        "--per", choices=WINDOWS, default="none", help="one window of a month; needs --from and --ledger"
+    )
+    parser.add_argument("--cap", choices=["month"], help="how long a person's account is, with --per (month)")
     parser.add_argument("--reformulations", action="store_true", help="release which query was typed after which")
 
 
@@ -202,6 +210,7 @@ def _params(options: argparse.Namespace, **fixed: Any) -> ClickGraphParams:
         "reformulations": "typed" if options.reformulations else "none",
         "attributes": options.attributes,
         "attribute_detail": options.attribute_detail,
+        "per": options.per,
     }
     return ClickGraphParams(
         budget=Budget(options.epsilon, delta),
@@ -234,6 +243,7 @@ def _run(options: argparse.Namespace) -> None:
         raise UsageError("--seed: a release draws its noise from the operating system; a known seed cancels privacy")
     _read_old_spellings(options)
     output = require_output(options, instead="searchblend release plan")
+    _check_windows(options)
     if options.urls == "public" and not options.public_urls:
         raise UsageError("--urls public: name the table with --public-urls; URLs of the log itself are not public")
     if options.public_urls and options.urls not in (None, "public"):
@@ -249,6 +259,7 @@ def _run(options: argparse.Namespace) -> None:
         synonyms=options.synonyms,
         first_moment=options.first,
         last_moment=options.last,
+        previous=options.previous,
         html=options.html,
         replace=options.force,
         ledger=ledger_entry(options),
@@ -272,6 +283,19 @@ def _run(options: argparse.Namespace) -> None:
         print_json(encode_statement(result.released))
     else:
         _show_release(result.released, output)
+
+
+def _check_windows(options: argparse.Namespace) -> None:
+    if options.per == "none":
+        for flag, value in (("--cap", options.cap), ("--previous", options.previous)):
+            if value:
+                raise UsageError(f"{flag}: only with --per day or --per week")
+    elif options.ledger is None or options.window is not None:
+        raise UsageError("--per: with --ledger and --release-id, and without --window; the ledger keeps the account")
+    elif options.first is None or options.last is not None:
+        raise UsageError("--per: say with --from when the window begins, and nothing with --to; its end follows")
+    elif options.engine != "duckdb":
+        raise UsageError("--per: only with --engine duckdb; on a cluster releases have no windows yet")
 
 
 def _read_old_spellings(options: argparse.Namespace) -> None:

@@ -158,7 +158,7 @@ class InMemoryClickLog:
         return "InMemoryClickLog(<redacted>)"
 
     def searches(self, cap: Cap) -> InMemoryTally:
-        return _tally(self._each(lambda user: _limited((_query(search) for search in user), cap)))
+        return tally_of(self._each(lambda user: _limited((_query(search) for search in user), cap)))
 
     def weighted_searches(self, first: int, units: int, without: Sequence[str]) -> InMemoryTally:
         excluded, totals = set(without), Counter[Record]()
@@ -183,7 +183,7 @@ class InMemoryClickLog:
 
     def clicks(self, queries: Sequence[str], cap: Cap, *, within: Cap) -> InMemoryTally:
         wanted = set(queries)
-        return _tally(self._each(lambda user: _limited((r for r in _clicks(user, within) if r.query in wanted), cap)))
+        return tally_of(self._each(lambda user: _limited((r for r in _clicks(user, within) if r.query in wanted), cap)))
 
     def clicks_of(
         self, records: Sequence[Record], cap: Cap, *, within: Cap, restrict_first: bool = True
@@ -201,7 +201,7 @@ class InMemoryClickLog:
 
     def reformulations(self, queries: Sequence[str], cap: Cap) -> InMemoryTally:
         wanted = set(queries)
-        return _tally(
+        return tally_of(
             self._each(
                 lambda user: _limited((r for r in _in_a_row(user) if r.query in wanted and r.url in wanted), cap)
             )
@@ -307,7 +307,8 @@ def _in_a_row(user: Sequence[Search]) -> Iterator[Record]:
             yield Record(one.query, following.query)
 
 
-def _tally(records: Iterable[Record]) -> InMemoryTally:
+def tally_of(records: Iterable[Record]) -> InMemoryTally:
+    """How often each record occurs."""
     return _tally_of_counts(Counter(records))
 
 

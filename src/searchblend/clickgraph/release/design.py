@@ -70,7 +70,7 @@ class ClickGraphDesign:
         plans, budget = step_plans(params, details), params.budget
         if params.gaussian_noise:
             steps = tuple(gaussian_steps(plans, budget))
-            mechanism = gaussian_total_delta(budget.epsilon, steps)
+            mechanism = gaussian_total_delta(budget.epsilon, steps, windows=params.per != "none")
         else:
             steps = tuple(laplace_steps(plans, budget, params.accounting))
             mechanism = math.fsum(step.delta for step in steps)
@@ -158,6 +158,7 @@ class ClickGraphDesign:
             "accounting": self.params.accounting,
             "query_noise": self.params.query_noise,
             "urls": self.params.urls,
+            **({} if self.params.per == "none" else {"per": self.params.per, "cap": "month"}),
             "reformulations": self.params.reformulations,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -198,6 +199,7 @@ def step_plans(params: ClickGraphParams, details: Details) -> list[StepPlan]:
         cap = Cap(params.max_reformulations_per_user, distinct)
         plans.append(StepPlan(REFORMULATIONS, cap, Fraction(shares.reformulations), delta=later))
     plans += attribute_plans(params, details)
+    plans = [replace(plan, windows=params.per != "none") for plan in plans]
     total = sum((plan.share for plan in plans), Fraction(0))
     return [replace(plan, share=plan.share / total) for plan in plans]
 

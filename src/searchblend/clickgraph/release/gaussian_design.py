@@ -68,7 +68,8 @@ class _Sized:
         if self.first_round is not None:
             named = 0.0 if threshold is None else self._own.named(threshold)
             return reach_of_two_rounds(self.first_round, self.units, float(self.sigma), named)
-        return reach(self.plan.cap.first, self.units, float(self.sigma), threshold)
+        found = reach(self.plan.cap.first, self.units, float(self.sigma), threshold)
+        return found.worst if self.plan.windows else found
 
 
 def gaussian_steps(plans: Sequence[StepPlan], budget: Budget) -> list[StepDesign]:
@@ -189,10 +190,14 @@ def _left(plans: Sequence[StepPlan], delta: float) -> float:
     return delta - math.fsum(plan.delta for plan in plans[1:] if plan.delta)
 
 
-def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign]) -> float:
-    """δ at this ε of all steps together, with ideal noise."""
+def gaussian_total_delta(epsilon: float, steps: Sequence[StepDesign], *, windows: bool = False) -> float:
+    """δ at this ε of all steps together, with ideal noise.
+
+    ``windows``: of the steps of all windows that share their caps. What is new in one window may depend on what earlier
+    ones published, so that the first step counts at its worst, too (proofs/releases_over_time.md).
+    """
     first, *later = map(_reach_of, steps)
-    return total_delta(epsilon, first, *later)
+    return total_delta(epsilon, first.worst if windows else first, *later)
 
 
 def _reach_of(step: StepDesign) -> Reach:

@@ -180,14 +180,16 @@ def _threshold_conditions(design: ClickGraphDesign) -> list[Condition]:
     ]
 
 
-def treated_as_public(params: ClickGraphParams) -> dict[str, str]:
-    """What the promise takes to be public, and why."""
+def treated_as_public(params: ClickGraphParams, *, known: int = 0) -> dict[str, str]:
+    """What the promise takes to be public, and why; ``known`` queries among it."""
     public = {
         "parameters": "all parameters, fixed before the log was read",
         "normal forms": "how queries and URLs are written, a fixed rule for each text",
     }
     if params.population is not None:
         public["population"] = "the declared number of users; it was not counted in the log"
+    if known:
+        public["known queries"] = f"{known} queries that earlier windows published; they were counted again"
     if params.attributes:
         public["attributes"] = f"the names and values of {', '.join(one.name for one in params.attributes)}, declared"
     if params.urls == "public":

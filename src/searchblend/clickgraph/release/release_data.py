@@ -13,7 +13,7 @@ threshold as well. proofs/click_edges.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -52,6 +52,7 @@ def release_data(
     params: ClickGraphParams,
     *,
     public_records: Iterable[Record] | None = None,
+    known: Iterable[str] = (),
     randomness: Randomness | None = None,
     on_step: OnStep = SILENT,
 ) -> ClickGraphRelease:
@@ -59,7 +60,8 @@ def release_data(
 
     (ε, δ)-private if a user with all their searches is added or removed, ε and δ being those of ``params.budget`` for
     everything together. ``public_records`` are pairs ⟨query, URL⟩ from outside the log, for ``urls="public"``; a URL
-    that starts with ``suggestion:`` is a suggested query.
+    that starts with ``suggestion:`` is a suggested query. ``known`` are queries that earlier windows of the account
+    published: they are counted again without a threshold, so that a series goes on where a count is low.
 
     Example:
         ``sb.release_data(sb.read_log("searches.tsv", draws=0).activity(), sb.ClickGraphParams(sb.Budget(2.0, 1e-6)))``
@@ -73,6 +75,10 @@ def release_data(
     design = ClickGraphDesign.of(params)
     on_step("select queries")
     chosen, tally = select_queries(log, design, randomness=source)
+    listed = sorted(set(known), key=str.encode)
+    if listed and params.per == "none":
+        raise InvalidParameter("known", "expected with per = day or week: elsewhere caps do not bound these counts")
+    chosen |= count_known(log, listed, design, randomness=source)
     queries = sorted(chosen, key=str.encode)
     if not design.reuses_noise:
         on_step("query counts")
@@ -95,7 +101,21 @@ def release_data(
         pairs = sorted((pair for pair in clicks if suggested_query(pair) is None), key=by_name)
         steps, kept = design.attribute_steps, design.searches_kept
         counted = count_by_attribute(log, steps, queries, pairs, within=kept, randomness=source)
-    return _release(design, chosen, clicks, typed, counted, source, log.unit)
+    return _release(design, chosen, set(listed), clicks, typed, counted, source, log.unit)
+
+
+def count_known(
+    log: ClickLog, known: Sequence[str], design: ClickGraphDesign, *, randomness: Randomness
+) -> dict[str, int]:
+    """Counts of queries that are public already, with noise of their own: what the selection drew for them is dropped.
+
+    A user's queries that count here are among those that the selection's cap keeps, so that both together move no more
+    than the cap allows.
+    """
+    step = design.rounds[-1]
+    exact = log.searches_of(known, step.cap) if known else {}
+    noise = step.noise.sample(len(known), randomness).tolist()
+    return {query: exact[query] + drawn for query, drawn in zip(known, noise, strict=True)}
 
 
 def check_public(params: ClickGraphParams, *, given: bool) -> None:
@@ -107,6 +127,7 @@ def check_public(params: ClickGraphParams, *, given: bool) -> None:
 def _release(
     design: ClickGraphDesign,
     queries: Mapping[str, int],
+    known: Container[str],
     clicks: Mapping[Record, int],
     typed: Mapping[Record, int],
     counted: Sequence[AttributeCounts],
@@ -115,7 +136,12 @@ def _release(
 ) -> ClickGraphRelease:
     """Post-processing alone: intervals, correction, clamping, and rows from the largest count to the smallest."""
     links = _with_figures(clicks, design.click_counts)
-    rows = [QueryRow(query, *figures) for query, figures in _with_figures(queries, design.query_counts).items()]
+    new = {query: count for query, count in queries.items() if query not in known}
+    again = {query: count for query, count in queries.items() if query in known}
+    figured = _with_figures(new, design.query_counts) | _with_figures(
+        again, replace(design.query_counts, threshold=None)
+    )
+    rows = [QueryRow(query, *figures) for query, figures in figured.items()]
     urls = [
         ClickRow(str(pair.query), str(pair.url), *figures)
         for pair, figures in links.items()
@@ -138,7 +164,7 @@ def _release(
         reformulations=sorted(steps, key=lambda row: (-row.count, row.query.encode(), row.next_query.encode())),
         by_attribute=counted,
         guarantee=replace(click_graph_guarantee(design, randomness), unit=unit),
-        treated_as_public=treated_as_public(design.params),
+        treated_as_public=treated_as_public(design.params, known=len(again)),
     )
 
 

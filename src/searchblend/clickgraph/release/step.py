@@ -41,6 +41,8 @@ class StepPlan:
     """whether a first round of weights directs where a second one goes"""
     delta: float | None = None
     """what its threshold may use; None: as much as the others leave"""
+    windows: bool = False
+    """whether it is taken in several windows that share their caps"""
 
 
 @dataclass(frozen=True)

@@ -118,9 +118,14 @@ class DuckDBActivity(SqlActivity):
     def __init__(self, session: DuckDBSession, strings: LogStrings, rules: ActivityRules) -> None:
         super().__init__(session, strings.key)
         self._session, self._strings, self._rules = session, strings, rules
+        self.account = rules.account
         self.attribute_columns = [attribute_column(attribute) for attribute in strings.attributes]
         if not session.value("SELECT count(unparsed_time) FROM lines"):  # hardly ever: there is less to order by
             self.by_time = "moment NULLS LAST, q"
+
+    def without_moment(self) -> int:
+        """Usable lines that no window has, since their time cannot be read. NOT FOR RELEASE."""
+        return int(self._session.value(f"SELECT count(*) FROM lines WHERE {_USABLE} AND moment IS NULL"))
 
     def numbered_searches(self) -> list[NDArray[Any]]:
         """All searches: the number of the user, that of the query, the moment; each user's in order. NOT PRIVATE: to

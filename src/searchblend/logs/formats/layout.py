@@ -289,6 +289,8 @@ class ColumnMap:
     """role → its value in a file, where the names of its folders hold it; then no column of the file has the role"""
     attributes: Mapping[str, str] = field(default_factory=dict)
     """name of an attribute, which is a role too → its column; each must be there"""
+    timed: bool = False
+    """whether the column of times must be there"""
 
     @classmethod
     def of_rows(cls, named: Mapping[str, str], *, urls: bool = True, values: bool = False) -> ColumnMap:
@@ -397,7 +399,7 @@ class ColumnMap:
         """role → name, for all roles that a file with these columns has. User, query and all that was named must be
         among them."""
         wanted = self.wanted()
-        needed = {*_REQUIRED, *self._asked} - self.in_folders.keys()
+        needed = {*_REQUIRED, *self._asked, *(["time"] if self.timed else [])} - self.in_folders.keys()
         present = self._found(path, names, wanted)
         missing_roles = [role for role in (*ROLES, *self.attributes) if role in needed and role not in present]
         missing = [wanted[role] for role in missing_roles]

@@ -258,6 +258,8 @@ def _no_attributes(name: str) -> InvalidColumns:
 
 
 def _without_columns(name: str, columns: ColumnMap) -> Layout:
+    if columns.timed:
+        raise InvalidColumns(f"time: the {name} format has no times that belong to a day; windows need them")
     if columns.attributes:
         raise _no_attributes(name)
     if columns.named or columns.optin is not None or (name == "yandex" and not columns.urls):

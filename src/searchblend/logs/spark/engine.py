@@ -15,6 +15,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from searchblend.clickgraph.release.click_log import SUGGESTION
+from searchblend.core.errors import InvalidParameter
 from searchblend.logs.activity import UNTIMED, ActivityRules, Kind, SqlActivity
 from searchblend.logs.duckdb.scan import parquet_types
 from searchblend.logs.duckdb.session import DuckDBSession
@@ -127,6 +128,8 @@ class SparkEngine(LogEngine):
         yield f"(SELECT query, url FROM {self._lines} WHERE is_used)"
 
     def _activity(self, rules: ActivityRules) -> SqlActivity:
+        if rules.account is not None:
+            raise InvalidParameter("account", "only with the engine duckdb; on a cluster releases have no windows yet")
         return _SparkActivity(self._runner, self._lines, self._drawing.key, rules)
 
 

@@ -23,7 +23,7 @@ from searchblend.mechanisms.discrete_laplace import DiscreteLaplace
 from searchblend.mechanisms.fixed_point import exp_fraction_bounds
 from searchblend.mechanisms.subset_selection import PlainSubsetSelection, SubsetSelection
 from searchblend.mechanisms.threshold import Threshold, noise_for_one_record, printed_threshold
-from searchblend_lab.evidence.laws import attribute_counts, best_faults, faults, many_records_faults, shuffled
+from searchblend_lab.evidence.laws import attribute_counts, best_faults, faults, many_records_faults, shuffled, windows
 from searchblend_lab.evidence.laws.best_curator import Curator, check_listing, check_moves, one_record_moves
 from searchblend_lab.evidence.laws.best_reports import (
     Report,
@@ -275,5 +275,6 @@ LAWS: Final = (
         attribute_counts.SETTINGS,
         2.0,
     ),
+    Law("windows of a month", windows.check_windows, windows.SHIPPED, windows.FAULTS, windows.SETTINGS, 1.0),
     Law("counts of reports", shuffled.check_crowd, shuffled.shipped_bound, shuffled.FAULTS, shuffled.CROWDS, cost=3.0),
 )
