@@ -25,7 +25,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from unittest import mock
 
-from device_parts import NOW, TASK, HandClock, MadeTask, device
+from device_parts import NOW, TASK, HandClock, MadeTask, PublicLog, device
 from searchblend.blender.best.subset_report import SINK_SETS, ReportDesign
 from searchblend.core.randomness import SystemRandomness
 from searchblend.device.agent import DeviceAgent
@@ -60,6 +60,7 @@ class Service:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.log, self.manifest, self.head_list = folder / "received.txt", folder / "manifest", folder / "head-list"
+        self.checkpoint, self.tile, self.public_log = folder / "checkpoint", folder / "tile", PublicLog()
         self.log.write_text("")
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -69,6 +70,13 @@ class Service:
         new = path.with_suffix(".new")
         new.write_bytes(content)
         new.replace(path)
+
+    def put_manifest(self, manifest: bytes) -> None:
+        """With the log that it is in: one tile is enough."""
+        self.public_log.add(manifest)
+        self.put(self.tile, b"".join(self.public_log.leaves))
+        self.put(self.checkpoint, self.public_log.checkpoint)
+        self.put(self.manifest, manifest)
 
     def received(self) -> list[tuple[int, str]]:
         rows = [line.split("\t") for line in self.log.read_text().splitlines()]
@@ -92,7 +100,9 @@ class Service:
             timeout = 5
 
             def do_GET(self) -> None:
-                path = service.manifest if self.path.endswith("/manifest") else service.head_list
+                name = "tile" if "/tile/" in self.path else self.path.rsplit("/", 1)[1]
+                files = {"manifest": service.manifest, "checkpoint": service.checkpoint, "tile": service.tile}
+                path = files.get(name, service.head_list)
                 self._answer(200, path.read_bytes())
 
             def do_POST(self) -> None:
@@ -291,7 +301,8 @@ class Loop:
             folder.mkdir()
             service = Service(folder, self._seed + self.devices)
             service.put(service.head_list, self._task.head_list())
-            service.put(service.manifest, self._task.manifest())
+            service.public_log.key = self._task.key
+            service.put_manifest(self._task.manifest())
             server = service.start()
             try:
                 self._play_device(service, folder / "device")
@@ -309,7 +320,7 @@ class Loop:
                 break
             self.rounds += 1
             service.put(service.head_list, self._task.head_list(number=number))
-            service.put(service.manifest, self._task.manifest(number=number))
+            service.put_manifest(self._task.manifest(number=number))
             for _ in range(self._random.randint(3, 7)):
                 killer.somehow()
                 self.broken += broken_promises(service, home)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import socket
 import threading
 import time
@@ -15,6 +16,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 from searchblend.blender.best.subset_report import ReportDesign
 from searchblend.core.documents import decode, encode
+from searchblend.core.errors import MessageError
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
@@ -26,11 +28,13 @@ from searchblend.device.rounds import Outcome
 from searchblend.device.transport import Transport
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.head_list import encode_head_list
-from searchblend.wire.manifest import Manifest, encode_signed
+from searchblend.wire.manifest import Manifest, decode_signed, encode_signed
+from searchblend.wire.merkle import TILE, leaf_hash, root_of
 from searchblend.wire.optin_result import DrawnBy, OptinResult, certify
 from searchblend.wire.report import ReportShape
 from searchblend.wire.sealed import new_round_key
-from searchblend.wire.signing import RoundKey, SigningKey, sign_manifest
+from searchblend.wire.signing import RoundKey, SigningKey, sign_checkpoint, sign_manifest
+from searchblend.wire.transparency import Checkpoint, LogEntry, encode_bundle, encode_checkpoint, encode_entry
 
 NOW = 1_800_000_000
 TASK = bytes(range(16)).hex()
@@ -140,11 +144,50 @@ class MadeTask:
         return self.sign(self.document(phase, number, head, **changes))
 
 
+class PublicLog:
+    """The transparency log of a service in a test: what it was shown is in it, signed by the task's key."""
+
+    def __init__(self, origin: str = "searchblend/tests") -> None:
+        self.origin, self.key = origin, SigningKey.new()
+        self.entries: list[bytes] = []
+
+    def add(self, manifest: bytes) -> None:
+        """A served manifest; what no device can read is in no log."""
+        with contextlib.suppress(MessageError, KeyError, TypeError):
+            payload = decode_signed(manifest).payload
+            document = json.loads(payload)
+            entry = encode_entry(LogEntry.of_manifest(document["task"], document["sequence"], payload))
+            if entry not in self.entries:
+                self.entries.append(entry)
+
+    @property
+    def leaves(self) -> list[bytes]:
+        return [leaf_hash(entry) for entry in self.entries]
+
+    @property
+    def checkpoint(self) -> bytes:
+        leaves = self.leaves
+        return encode_checkpoint(sign_checkpoint(Checkpoint(self.origin, len(leaves), root_of(leaves)), [self.key]))
+
+    def answer(self, path: str) -> bytes | None:
+        """Of what is below /v1/log."""
+        name = path.partition("/v1/log/")[2]
+        if name == "checkpoint":
+            return self.checkpoint
+        match = re.fullmatch(r"tile/(0|entries)/([0-9]{3})(?:\.p/([0-9]+))?", name)
+        if match is None:
+            return None
+        first = int(match[2]) * TILE
+        entries = self.entries[first : first + int(match[3] or TILE)]
+        return encode_bundle(entries) if match[1] == "entries" else b"".join(map(leaf_hash, entries))
+
+
 class RecordingService:
     """Answers as it is told to and writes down every report and contribution, with the headers it came with."""
 
     def __init__(self) -> None:
         self.manifest = b""
+        self.log = PublicLog()
         self.artifacts: dict[str, bytes] = {}
         self.answers: list[Reply] = []
         """what the next reports are answered with; then 200"""
@@ -208,7 +251,12 @@ class RecordingService:
 
     def _get(self, handler: BaseHTTPRequestHandler) -> None:
         self.asked.append(handler.path)
+        if "/v1/log/" in handler.path:
+            content = self.log.answer(handler.path)
+            self._write(handler, 404 if content is None else 200, content or b"")
+            return
         if handler.path.endswith("/manifest"):
+            self.log.add(self.manifest)
             self._write(handler, 200, self.manifest)
             return
         content = self.artifacts.get(handler.path.rsplit("/", 1)[1])
@@ -303,6 +351,8 @@ def device(
         **options: As of ``DeviceAgent``.
     """
     with DeviceAgent.open(folder, create=True, clock=clock or HandClock(), **options) as agent:
+        if isinstance(service, RecordingService):
+            service.log.key = task.key
         if agent.status().task is None:
             agent.enrol(service.address, task.task, [task.point], code=CODE)
             if mode != "off":

@@ -29,6 +29,7 @@ const { isDrawnByCurator, isRoundKeySigned, pinnedKeys, verifyManifest } = await
 const { signedRoundKey } = await core("round_key");
 const { subsetReport } = await core("subset_report");
 const { suspicions } = await core("suspects");
+const { checkLog, verifyCheckpoint } = await core("transparency");
 const { ladderKeyPair, platformKeyPair, platformKeyPairOf } = await core("x25519");
 
 /** Vectors of what the collecting side computes; no device does. */
@@ -275,6 +276,20 @@ async function refusalOf(one) {
   }
 }
 replay("policy", async (one) => assert.equal(await refusalOf(one), one.refused));
+
+replay("checkpoint", async (one) => {
+  assert.ok(one.note.startsWith((await verifyCheckpoint(utf8(one.note), pinnedOf(one))).text));
+  await refused(errors.MessageError, "pinned key", () => verifyCheckpoint(utf8(one.note), {}));
+});
+replay("bad_checkpoint", (one) =>
+  refused(errors.MessageError, one.says, () => verifyCheckpoint(utf8(one.note), pinnedOf(one))),
+);
+replay("log", async (one) => {
+  const read = async (path) => new Uint8Array(Buffer.from(one.files[path], "base64"));
+  const asked = () => checkLog(one.manifest, one.last, read, pinnedOf(one));
+  if (one.refused === null) assert.deepEqual(await asked(), one.remembered);
+  else await assert.rejects(asked, (error) => (assert.equal(error.reason, one.refused), true));
+});
 
 const entriesOf = (rows) =>
   rows.map(([query, lower, probability, urls]) => ({

@@ -833,3 +833,29 @@ test("a debit of an earlier version counts with the factor of its promise", asyn
   assert.deepEqual([reports, sealed, epsilon], [2, 1, 4]);
   assert.ok(Math.abs(growth - 2 * Math.exp(2)) < 1e-9);
 });
+
+test("a split view: what is in no log, and a log that is not the one before, get no answer", async () => {
+  await agreed();
+  await service.publish({ phase: "idle" });
+  await device.check();
+  const honest = [...service.entries];
+  await service.publish();
+  service.entries = [...honest, honest[0]];
+  assert.equal(await code({ sendNow: true }), "not-logged");
+  await service.publish();
+  service.entries = [...service.entries].reverse();
+  assert.equal(await code({ sendNow: true }), "log-forked");
+  await device.leave(TASK);
+  await device.enrol(service.enrolment);
+  assert.equal(await code({ sendNow: true }), "log-forked");
+  service.entries.reverse();
+  service.origin = "searchblend/another";
+  assert.equal(await code({ sendNow: true }), "log-forked");
+  service.origin = "searchblend/tests";
+  service.checkpoint = () => Promise.resolve(Buffer.from("a page of the hotel"));
+  assert.equal(await code({ sendNow: true }), "log-forged");
+  delete service.checkpoint;
+  assert.equal(service.posts.length, 0);
+  assert.equal((await device.overview()).spent.reports, 0);
+  assert.equal(await code({ sendNow: true }), "sent");
+});

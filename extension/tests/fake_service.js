@@ -2,13 +2,15 @@
 
 import { canonicalJson } from "../src/core/canonical.js";
 import { taskConsent } from "../src/core/consent.js";
-import { sha256, textOf, toHex, utf8 } from "../src/core/bytes.js";
+import { concat, sha256, textOf, toHex, utf8 } from "../src/core/bytes.js";
 import { keyId, POLICY } from "../src/core/index.js";
 import { decodeHeadList } from "../src/core/head_list.js";
 import { signedResult } from "../src/core/optin_result.js";
+import { leafHash, rootOf, TILE } from "../src/core/merkle.js";
 import { HeadList } from "../src/core/records.js";
 import { ReportShape } from "../src/core/report.js";
 import { signedRoundKey } from "../src/core/round_key.js";
+import { entryOf } from "../src/core/transparency.js";
 import { ladderKeyPair } from "../src/core/x25519.js";
 
 export const TASK = "0123456789abcdef0123456789abcdef";
@@ -21,6 +23,9 @@ export class FakeService {
   posts = [];
   asked = [];
   artifacts = new Map();
+  /** what is in the public log */
+  entries = [];
+  origin = "searchblend/tests";
   answer = () => new Response(null, { status: 200 });
 
   /** A curator that signs the rounds of this service from now on; its public point. */
@@ -140,6 +145,7 @@ export class FakeService {
       utf8(`searchblend manifest v1\n${payload}`),
     );
     const text = Buffer.from(signature).toString("base64url");
+    this.entries.push(await entryOf(this.manifest));
     this.message = utf8(
       JSON.stringify({
         payload,
@@ -158,6 +164,28 @@ export class FakeService {
     );
     const signature = Buffer.from(made).toString("base64url");
     this.manifest.optin.curator = { key_id: await keyId(point), algorithm: "ES256", signature };
+  }
+
+  async log(path) {
+    if (path === "checkpoint") return new Response(await this.checkpoint());
+    const [, tile, width] = /^tile\/0\/([0-9]{3})(?:\.p\/([0-9]+))?$/u.exec(path);
+    const first = Number(tile) * TILE;
+    return new Response(concat(...(await this.leaves()).slice(first, first + Number(width ?? TILE))));
+  }
+
+  leaves() {
+    return Promise.all(this.entries.map(leafHash));
+  }
+
+  async checkpoint() {
+    const leaves = await this.leaves();
+    const root = Buffer.from(await rootOf(leaves)).toString("base64");
+    const text = `${this.origin}\n${leaves.length}\n${root}\n`;
+    const signed = utf8(`searchblend checkpoint v1\n${text}`);
+    const made = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, this.pair.privateKey, signed);
+    const named = concat(utf8(`${this.origin}\n`), Uint8Array.of(255), utf8("searchblend/es256"), this.point);
+    const line = concat((await sha256(named)).slice(0, 4), new Uint8Array(made));
+    return utf8(`${text}\n— ${this.origin} ${Buffer.from(line).toString("base64")}\n`);
   }
 
   /** Publish a phase opt-in. */
@@ -184,6 +212,7 @@ export class FakeService {
       });
       return this.answer(this.posts.length);
     }
+    if (pathname.startsWith("/v1/log/")) return this.log(pathname.slice("/v1/log/".length));
     if (pathname.endsWith("/manifest")) return new Response(this.message);
     const found = this.artifacts.get(pathname.split("/").at(-1));
     return found ? new Response(found) : new Response(null, { status: 404 });

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import BrowserContext
 
+from device_parts import PublicLog
 from extension_parts import CONSENT, EXTENSION, Pages, chromium
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -49,6 +50,8 @@ class Recorder:
     def __init__(self) -> None:
         self.key, self.curator = SigningKey.new(), SigningKey.new()
         self.lists: dict[str, bytes] = {}
+        self.log = PublicLog()
+        self.log.key = self.key
         self.bodies: dict[int, set[bytes]] = {}
         self.manifest, self.drop, self._sequence = b"", False, 0
 
@@ -99,6 +102,7 @@ class Recorder:
             }
         )
         self.manifest = encode_signed(sign_manifest(payload, [self.key]))
+        self.log.add(self.manifest)
 
 
 def recording(recorder: Recorder) -> type[http.server.BaseHTTPRequestHandler]:
@@ -111,6 +115,8 @@ def recording(recorder: Recorder) -> type[http.server.BaseHTTPRequestHandler]:
                 self._answer(PAGE, "text/html")
             elif parts.path.endswith("/manifest"):
                 self._answer(recorder.manifest, "application/json")
+            elif parts.path.startswith("/v1/log/"):
+                self._answer(recorder.log.answer(parts.path) or b"", "text/plain")
             elif parts.path.startswith("/v1/artifacts/"):
                 self._answer(recorder.lists[parts.path.rsplit("/", 1)[1]], "application/json")
             elif parts.path == "/recorded":

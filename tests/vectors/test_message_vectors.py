@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from fractions import Fraction
 from functools import partial
@@ -17,6 +18,7 @@ from searchblend.core.randomness import Tape
 from searchblend.core.records import WILDCARD, HeadList, Record
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.device.policy import POLICY, check_budget, check_head_list, check_request
+from searchblend.device.transparency import LastLog, Witnesses, check_log
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.enrolment import enrolment_link, read_enrolment
 from searchblend.wire.head_list import decode_head_list
@@ -31,8 +33,10 @@ from searchblend.wire.signing import (
     is_drawn_by_curator,
     is_round_key_signed,
     read_public_point,
+    verify_checkpoint,
     verify_manifest,
 )
+from searchblend.wire.transparency import encode_checkpoint
 
 FOLDER = Path(__file__).parents[2] / "vectors" / "v1"
 
@@ -212,4 +216,31 @@ def test_what_devices_refuse_whoever_signed_it(case):
         return
     with pytest.raises(DeviceRefused) as refusal:
         asked_of_a_device(case)
+    assert refusal.value.reason == case["refused"]
+
+
+@cases("checkpoint")
+def test_checkpoint_verifies(case):
+    checkpoint = verify_checkpoint(case["note"].encode(), pinned(case))
+    assert encode_checkpoint(checkpoint) == case["note"].encode()
+
+
+@cases("bad_checkpoint")
+def test_bad_checkpoint_is_refused(case):
+    with pytest.raises(MessageError) as refusal:
+        verify_checkpoint(case["note"].encode(), pinned(case))
+    assert case["says"] in str(refusal.value)
+
+
+@cases("log")
+def test_what_a_device_makes_of_a_log(case):
+    files = {path: base64.b64decode(content) for path, content in case["files"].items()}
+    manifest = decode_payload(canonical_json(case["manifest"]))
+    last = LastLog(**case["last"]) if case["last"] else LastLog()
+    asked = (manifest, last, lambda path, most: files[path], pinned(case), Witnesses({}, 0))
+    if case["refused"] is None:
+        assert vars(check_log(*asked)) == case["remembered"]
+        return
+    with pytest.raises(DeviceRefused) as refusal:
+        check_log(*asked)
     assert refusal.value.reason == case["refused"]

@@ -31,6 +31,7 @@ import { challengeDigest, isRequestFor, makeTokenRequest, readTokenKey, tokenOf 
 /** @typedef {import("./search.js").Answer} Answer */
 /** @typedef {import("./consent.js").OddsFigures} OddsFigures */
 /** @typedef {import("./enrolment.js").EnrolmentDocument} EnrolmentDocument */
+/** @typedef {import("./transparency.js").LastLog} LastLog */
 /** @typedef {{aboutQueries: boolean, items: DeviceRecord[]}} ExplainedPart */
 
 export { mostBelief, ownWords, taskConsent } from "./consent.js";
@@ -46,6 +47,7 @@ export { fitsSealed } from "./sealed.js";
 export { openPack } from "./search.js";
 export { readAccount, tokenHeader } from "./tokens.js";
 export { verifySignedPack } from "./signed_pack.js";
+export { checkLog } from "./transparency.js";
 export { visible } from "./visible.js";
 export { errors };
 export const bytes = Object.freeze({ concat, equalBytes, fromHex, sha256, toHex, utf8 });

@@ -23,7 +23,7 @@ const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
 /** @typedef {{issuer: string, request: string, key: string}} TokenTerms what pays for a report: the issuer's address,
  * the path of requests, its public key */
 /** @typedef {{artifact: string, bytes: number, round: number, deltas: Array<{base: string, artifact: string,
- * bytes: number}>}} OfferedPack */
+ * bytes: number}>, log?: {size: number, root: string}}} OfferedPack packs of earlier versions have no log */
 /**
  * @typedef {object} ManifestFields
  * @property {string} format
@@ -242,6 +242,7 @@ function checkValues(document) {
   if (document.optin !== null && document.minor >= SINCE["optin curator"]) checkCurator(document.optin);
   if (document.client !== null && isAsked("client", "tokens", document)) checkTokens(document.client.tokens);
   if (document.pack !== null) checkDeltas(document.pack.deltas);
+  if (document.pack?.log !== undefined) checkLogHead(document.pack.log);
   for (const name of ["epsilon", "delta"]) {
     if (!/^[0-9]+(\.[0-9]+)?(e-?[0-9]+)?$/.test(document[name])) {
       throw new MessageError(`manifest: ${name}: expected a number written as a text`);
@@ -267,6 +268,15 @@ function checkTokens(tokens) {
   }
   if (!/^[A-Za-z0-9_-]{456}$/.test(tokens.key)) {
     throw new MessageError("manifest: client: tokens: key: expected 342 bytes in base64url");
+  }
+}
+
+/** How long the public log was when the pack was published, and its root. @param {any} head */
+function checkLogHead(head) {
+  if (!isObject(head)) throw new MessageError("manifest: pack: log: wrong type");
+  checkFields(head, { size: "number", root: "text" }, "manifest: pack: log");
+  if (!/^[0-9a-f]{64}$/.test(/** @type {any} */ (head).root)) {
+    throw new MessageError("manifest: pack: log: root: expected 64 hexadecimal digits");
   }
 }
 

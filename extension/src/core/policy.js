@@ -76,6 +76,9 @@ export const REASONS = Object.freeze({
   "empty-list": "the head list is empty",
   "short-list": "the head list has so few searches that most answers about it would be true",
   "not-drawn": "the head list asks about searches that its curator did not draw from opt-in users",
+  "log-forged": "the checkpoint of the public log carries no valid signature of a pinned key, or is malformed",
+  "log-forked": "the public log is not the one that this device was shown before, with more at its end",
+  "not-logged": "the manifest is not in the public log",
   "wrong-phase": "the manifest does not ask for this now",
 });
 
@@ -181,6 +184,6 @@ function isOlder(one, other) {
 }
 
 /** @param {string} reason @param {string} [detail] @returns {never} */
-function refuse(reason, detail) {
+export function refuse(reason, detail) {
   throw new PolicyRefused(reason, `${REASONS[reason]}${detail ? ` (${detail})` : ""}`);
 }

@@ -8,6 +8,7 @@
 import {
   bytes,
   checkEnrolment,
+  checkLog,
   checkManifest,
   checkRequest,
   DEVICE_VERSION,
@@ -293,6 +294,9 @@ export class Device {
       task: task.task,
       manifest: task.manifest,
     });
+    const pinned = await pinnedKeys(task.keys);
+    const read = (/** @type {string} */ path, /** @type {number} */ most) => this.transport.log(task, path, most);
+    const log = await checkLog(manifest, task.log ?? null, read, pinned);
     await this.storage.writeDurably(async (transaction) => {
       const known = await transaction.get("tasks", task.task);
       if (!known) throw new NoReport("left");
@@ -312,6 +316,7 @@ export class Device {
         issued: Math.max(issued, known.issued),
         manifest,
         killed,
+        log: (known.log?.size ?? 0) > log.size ? known.log : log,
       });
       if (killed) await cancelTask(transaction, task.task);
     });
@@ -464,8 +469,8 @@ function codeOf(given) {
 async function forgetTask(transaction, task) {
   const known = await transaction.get("tasks", task);
   if (!known) return [null, []];
-  const { sequence, round, issued, killed } = known;
-  await transaction.put("settings", leftKey(task), { sequence, round, issued, killed });
+  const { sequence, round, issued, killed, log } = known;
+  await transaction.put("settings", leftKey(task), { sequence, round, issued, killed, log });
   await transaction.remove("tasks", task);
   const own = (await transaction.all("reports")).filter(([, report]) => report.task === task);
   for (const [key] of own) await transaction.remove("reports", key);

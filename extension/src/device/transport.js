@@ -53,6 +53,13 @@ export class Transport {
     return readAtMost(answer, LARGEST.manifest);
   }
 
+  /** What is below /v1/log; who asked checks it. @param {Enrolment} task @param {string} path @param {number} most */
+  async log(task, path, most) {
+    const answer = await this.#request(`${task.server}/v1/log/${path}`, {});
+    if (answer.status !== 200) throw new Unreachable((await problemOf(answer)) ?? statusOf(answer));
+    return readAtMost(answer, most);
+  }
+
   /** The bytes of an artifact; who asked checks their digest.
    * @param {Enrolment} task @param {string} sha256 @param {"headList" | "pack"} kind */
   async artifact(task, sha256, kind) {

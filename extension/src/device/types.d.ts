@@ -1,6 +1,6 @@
 /** What a device stores, by store of its database, and what is given to it. Times are seconds since 1970. */
 
-import type { DeviceRecord, ExplainedPart, Manifest, OddsFigures, TokenRequest } from "../core/index.js";
+import type { DeviceRecord, ExplainedPart, LastLog, Manifest, OddsFigures, TokenRequest } from "../core/index.js";
 
 /** the groups of users that take part */
 export type Group = "local" | "opt-in";
@@ -33,6 +33,8 @@ export interface TaskMemory {
   round: number;
   issued: number;
   killed: boolean;
+  /** the public log as it was last checked; absent in tasks that were joined before there was one */
+  log?: LastLog | null;
 }
 
 export interface Enrolment {

@@ -39,6 +39,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
         "doctor": "check a service's database, chains and keys",
         "database": "the tables of a service's database",
         "backup": "copy a service's database, and put it back",
+        "log": "check the public log of a service, and cosign it",
         "audit-log": "who did what to which round, in a chain of hashes",
     },
     "Devices": {"device": "a device that searches locally and reports privately"},
@@ -144,6 +145,10 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import doctor
 
             return doctor
+        case "log":
+            from searchblend.cli.commands import log
+
+            return log
         case "database":
             from searchblend.cli.commands import database
 

@@ -90,11 +90,13 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         plain_http: bool = False,
         curators: Iterable[str] = (),
         consent: str = "",
+        witnesses: Iterable[str] = (),
+        least_witnesses: int = 0,
     ) -> None:
         """Take part in a task whose manifests these keys sign, and whose rounds these curators, if any are named.
 
         Collects and sends nothing before ``consent``. The argument of that name is the operator's own words to opt-in
-        users.
+        users. ``least_witnesses`` of the ``witnesses`` must have cosigned the service's log.
         """
         check_address(server, plain_http=plain_http)
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
@@ -105,7 +107,21 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         if code is not None and not (code and code.isascii() and code.isprintable()):
             raise InvalidParameter("code", "expected printable ASCII characters: it is sent in a header")
         pinned_curators = _pinned(curators, "curator_key")
-        enrolment = Enrolment(server.rstrip("/"), task, pinned, code, has_urls, plain_http, pinned_curators, consent)
+        pinned_witnesses = _pinned(witnesses, "witness")
+        if not 0 <= least_witnesses <= len(pinned_witnesses):
+            raise InvalidParameter("least_witnesses", "expected at most as many as there are witnesses")
+        enrolment = Enrolment(
+            server=server.rstrip("/"),
+            task=task,
+            keys=pinned,
+            code=code,
+            has_urls=has_urls,
+            plain_http=plain_http,
+            curators=pinned_curators,
+            consent=consent,
+            witnesses=pinned_witnesses,
+            least_witnesses=least_witnesses,
+        )
         with self._state.transaction():
             before = self._state.enrolment()
             if before is not None and before.task != task:
@@ -116,7 +132,14 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
                 self._state.set_fact("paused", False)
         self._close_transport()
 
-    def enrol_with(self, document: EnrolmentDocument, *, code: str | None = None) -> None:
+    def enrol_with(
+        self,
+        document: EnrolmentDocument,
+        *,
+        code: str | None = None,
+        witnesses: Iterable[str] = (),
+        least_witnesses: int = 0,
+    ) -> None:
         """The same, with what a link or a file says (``read_enrolment``)."""
         self.enrol(
             document.server,
@@ -126,6 +149,8 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             has_urls=document.has_urls,
             curators=document.curators,
             consent=document.consent,
+            witnesses=witnesses,
+            least_witnesses=least_witnesses,
         )
 
     def set_account(self, link: str) -> TokenAccount:

@@ -30,6 +30,7 @@ from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
 from searchblend.device.policy import Policy, check_budget, check_head_list, check_manifest, check_request, device_now
 from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
+from searchblend.device.transparency import check_log
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest, TokenPart
@@ -91,16 +92,26 @@ class Participant:
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
         manifest = _believed(answer.body, self._enrolment.pinned, self._enrolment.pinned_curators)
+        known = self._state.last_log(self._enrolment.task)
+        log = check_log(manifest, known, self._of_log, self._enrolment.pinned, self._enrolment.pinned_witnesses)
         self._on_point("manifest: believed")
         with self._state.transaction():
             last = self._state.last_manifest(self._enrolment.task)
             newest = check_manifest(manifest, task=self._enrolment.task, last=last, now=self.now(), policy=self._policy)
             self._state.set_fact(f"seen {self._enrolment.task}", vars(newest))
+            if log.size > self._state.last_log(self._enrolment.task).size:  # another process may have seen more
+                self._state.set_fact(f"log {self._enrolment.task}", vars(log))
             if manifest.killed:
                 self._state.set_fact(f"killed {self._enrolment.task}", True)
                 self._state.drop_waiting()
         self._on_point("manifest: remembered")
         return manifest
+
+    def _of_log(self, path: str, at_most: int) -> bytes:
+        answer = self._transport.send("GET", f"/v1/log/{path}", at_most=at_most)
+        if answer.status != 200:
+            raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
+        return answer.body
 
     def now(self) -> int:
         return device_now(self._clock(), self._state.last_manifest(self._enrolment.task))

@@ -25,6 +25,7 @@ from searchblend.core.records import WILDCARD, Record
 from searchblend.device.device_errors import StateError, StorageFull
 from searchblend.device.make_report import Message, Pair, ReportedPart
 from searchblend.device.policy import LastManifest
+from searchblend.device.transparency import LastLog, Witnesses
 from searchblend.files.durable import create_private, sync
 from searchblend.files.sqlite import DURABLE, IN_MEMORY, SqliteFile
 from searchblend.wire.tokens import SIGNED_BYTES, TokenAccount, TokenRequest
@@ -99,6 +100,10 @@ class Enrolment:
     """keys of curators, as above; without any, the publisher is believed about the round's key"""
     consent: str = ""
     """the operator's own words to opt-in users"""
+    witnesses: dict[str, str] = field(default_factory=dict)
+    """keys of witnesses of the log, as above"""
+    least_witnesses: int = 0
+    """how many of them must have cosigned a checkpoint"""
 
     @property
     def pinned(self) -> dict[str, bytes]:
@@ -107,6 +112,10 @@ class Enrolment:
     @property
     def pinned_curators(self) -> dict[str, bytes]:
         return {name: bytes.fromhex(point) for name, point in self.curators.items()}
+
+    @property
+    def pinned_witnesses(self) -> Witnesses:
+        return Witnesses({name: bytes.fromhex(point) for name, point in self.witnesses.items()}, self.least_witnesses)
 
     def __repr__(self) -> str:
         return f"Enrolment({self.server}, {self.task})"
@@ -227,6 +236,9 @@ class DeviceState(SqliteFile, contextlib.AbstractContextManager["DeviceState"]):
 
     def last_manifest(self, task: str) -> LastManifest:
         return LastManifest(**(self.fact(f"seen {task}") or {}))
+
+    def last_log(self, task: str) -> LastLog:
+        return LastLog(**(self.fact(f"log {task}") or {}))
 
     def forget_fact(self, name: str) -> None:
         self.execute("DELETE FROM facts WHERE name = ?", (name,))

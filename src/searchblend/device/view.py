@@ -94,6 +94,8 @@ class ShownEnrolment:
     plain_http: bool
     curators: dict[str, str]
     consent: str
+    witnesses: dict[str, str]
+    least_witnesses: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from searchblend.store.reports import Contributions, Reports
 from searchblend.store.rounds import Rounds
 from searchblend.store.schema import require_tables
 from searchblend.store.tokens import ConsoleSessions, Tokens
+from searchblend.store.transparency_log import TransparencyLog
 
 _HEADER_BYTES: Final = 72
 _APPLICATION_ID_AT: Final = 68
@@ -40,6 +41,7 @@ class ServiceStore(contextlib.AbstractContextManager["ServiceStore"]):
         self.contributions = Contributions(database)
         self.jobs = Jobs(database)
         self.artifacts = Artifacts(database)
+        self.log = TransparencyLog(database)
         self.tokens = Tokens(database, self.audit)
         self.sessions = ConsoleSessions(database, self.audit, self.tokens)
         self.ledger = Ledger(database)

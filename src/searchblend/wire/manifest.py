@@ -129,6 +129,14 @@ class PackDelta:
 
 
 @dataclass(frozen=True)
+class LogHead:
+    """How long the transparency log was, and its root: what devices compare with the log that they were shown."""
+
+    size: int
+    root: str
+
+
+@dataclass(frozen=True)
 class PackPart:
     """The newest local-search pack."""
 
@@ -136,6 +144,8 @@ class PackPart:
     bytes: int
     round: int
     deltas: tuple[PackDelta, ...]
+    log: LogHead | None = absent()
+    """when the pack was published; packs of earlier versions have none"""
 
 
 @dataclass(frozen=True)
@@ -179,9 +189,9 @@ class Manifest:
 
 
 _PARTS: Final = {"optin": OptinPart, "client": ClientPart, "pack": PackPart}
-_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1, ("client", "tokens"): 2}
+_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1, ("client", "tokens"): 2, ("pack", "log"): 2}
 """the minor version that a part's field came with; earlier manifests do without"""
-_OPTIONAL: Final = {("client", "tokens")}
+_OPTIONAL: Final = {("client", "tokens"), ("pack", "log")}
 """fields that a part need not have"""
 
 
@@ -313,6 +323,7 @@ def _check_values(document: JsonObject) -> None:
         _check_tokens(document["client"]["tokens"])
     if document["pack"] is not None:
         _check_deltas(document["pack"]["deltas"])
+        _check_log_head(document["pack"].get("log"))
     for name in ("epsilon", "delta"):
         if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(e-?[0-9]+)?", document[name]):
             raise MessageError(f"manifest: {name}: expected a number written as a text")
@@ -334,6 +345,15 @@ def _check_tokens(tokens: JsonObject) -> None:
         raise MessageError("manifest: client: tokens: request: expected a path")
     if not _TOKEN_KEY.fullmatch(tokens["key"]):
         raise MessageError("manifest: client: tokens: key: expected 342 bytes in base64url")
+
+
+def _check_log_head(head: JsonObject | None) -> None:
+    if head is not None:
+        if not isinstance(head, dict):
+            raise MessageError("manifest: pack: log: wrong type")
+        _check_fields(head, _json_types(LogHead), "manifest: pack: log")
+        if not re.fullmatch("[0-9a-f]{64}", head["root"]):
+            raise MessageError("manifest: pack: log: root: expected 64 hexadecimal digits")
 
 
 def _check_deltas(deltas: list[Any]) -> None:

@@ -23,6 +23,7 @@ from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import Manifest, Signature, SignedManifest, decode_payload, decode_signed
 from searchblend.wire.optin_result import DrawnBy, OptinResult
 from searchblend.wire.signed_pack import SignedPack, decode_signed_pack, encode_signed_pack
+from searchblend.wire.transparency import Checkpoint, decode_checkpoint
 
 ROUND_KEY_PREFIX: Final = b"searchblend round key v1\n"
 _HASH: Final = ec.ECDSA(hashes.SHA256())
@@ -168,6 +169,27 @@ def is_drawn_by_curator(result: OptinResult, head: HeadList, drawn_by: DrawnBy, 
     except MessageError:
         return False
     return is_signed(content, [result.curator], believed)
+
+
+def sign_checkpoint(checkpoint: Checkpoint, keys: Iterable[SigningKey]) -> Checkpoint:
+    """With a signature of every key; those that it has already stay."""
+    for key in keys:
+        checkpoint = checkpoint.with_signature(key.public_point, key.sign(checkpoint.signed_bytes))
+    return checkpoint
+
+
+def verify_checkpoint(note: bytes, pinned: Mapping[str, bytes]) -> Checkpoint:
+    """The checkpoint, if one of the pinned public points (by key id) has signed it; else ``MessageError``."""
+    checkpoint = decode_checkpoint(note)
+    if not is_signed(checkpoint.signed_bytes, checkpoint.signatures(pinned), pinned):
+        raise MessageError("checkpoint: no valid signature of a pinned key")
+    return checkpoint
+
+
+def witnesses_of(checkpoint: Checkpoint, witnesses: Mapping[str, bytes]) -> set[str]:
+    """Which of these witnesses (by key id) have cosigned it."""
+    cosignatures = checkpoint.cosignatures(witnesses)
+    return {key for key, content, signature in cosignatures if is_signed(content, [signature], witnesses)}
 
 
 def sign_pack(pack: bytes, keys: Iterable[SigningKey]) -> bytes:

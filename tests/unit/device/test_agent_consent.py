@@ -254,7 +254,7 @@ def test_after_another_enrolment_nothing_goes_to_the_service_before(tmp_path, se
     with RecordingService() as later, device(tmp_path, service, task) as agent:
         sync(agent)
         asked, received = len(service.asked), len(service.received)
-        later.manifest = other_task.manifest("opt-in")
+        later.manifest, later.log.key = other_task.manifest("opt-in"), other_task.key
         with DeviceAgent.open(tmp_path, clock=HandClock()) as other:
             changing = agent if in_this_process else other
             changing.leave()

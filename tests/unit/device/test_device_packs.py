@@ -43,7 +43,8 @@ def test_whole_then_by_a_difference(tmp_path, service, task):
         asked = len(service.asked)
         part = publish(service, task, pack(2), pack(1))
         assert "by a difference" in agent.sync().pack
-        assert [path.rsplit("/", 1)[1] for path in service.asked[asked + 1 :]] == [part["deltas"][0]["artifact"]]
+        fetched = [path.rpartition("/artifacts/") for path in service.asked[asked:]]
+        assert [name for _, below, name in fetched if below] == [part["deltas"][0]["artifact"]]
         assert agent.pack().digest == pack(2).digest
 
 

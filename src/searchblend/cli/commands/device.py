@@ -119,6 +119,12 @@ def _add_enrol(actions: Commands) -> None:
         metavar="HEX",
         help="a curator's public key to pin; may be repeated",
     )
+    parser.add_argument(
+        "--witness", action="append", default=[], metavar="HEX", help="a witness' public key; may be repeated"
+    )
+    parser.add_argument(
+        "--least-witnesses", type=int, default=0, metavar="N", help="how many witnesses must have cosigned the log (0)"
+    )
     parser.add_argument("--code", metavar="CODE", help="the enrolment code, for opt-in contributions")
     parser.add_argument("--no-urls", action="store_true", help="the task collects queries without results")
     parser.add_argument("--plain-http", action="store_true", help="allow http to another computer (not private)")
@@ -179,8 +185,11 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
     by_hand = [options.server, options.task, options.key]
     if options.enrolment is not None:
         if any(by_hand) or options.curator_key or options.no_urls or options.plain_http:
-            raise UsageError("a link or a file says all of the enrolment but --code: leave the other options out")
-        agent.enrol_with(_read_enrolment(options.enrolment), code=options.code)
+            raise UsageError(
+                "a link or a file says all of the enrolment but --code and the witnesses: leave the other options out"
+            )
+        witnesses = {"witnesses": options.witness, "least_witnesses": options.least_witnesses}
+        agent.enrol_with(_read_enrolment(options.enrolment), code=options.code, **witnesses)
     elif all(by_hand):
         agent.enrol(
             options.server,
@@ -190,6 +199,8 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
             has_urls=not options.no_urls,
             plain_http=options.plain_http,
             curators=options.curator_key,
+            witnesses=options.witness,
+            least_witnesses=options.least_witnesses,
         )
     else:
         raise UsageError("expected an enrolment link or file, or --server, --task and --key")

@@ -24,6 +24,7 @@ from searchblend.store.states import State
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.enrolment import EnrolmentDocument
 from searchblend.wire.manifest import ManifestEnvelope
+from searchblend.wire.merkle import HASH_BYTES, TILE, leaf_hash, tile_at
 from searchblend.wire.report import (
     REPORT_MEDIA_TYPE,
     REPORTS_MEDIA_TYPE,
@@ -35,6 +36,7 @@ from searchblend.wire.report import (
 from searchblend.wire.report_batch import ReportBatch, decode_reports
 from searchblend.wire.sealed import SEALED_MEDIA_TYPE, SEALED_SIZES, check_sealed
 from searchblend.wire.tokens import TOKEN_BYTES, TokenVerifier
+from searchblend.wire.transparency import CHECKPOINT_MEDIA_TYPE, TILE_MEDIA_TYPE, encode_bundle
 
 MOST_REPORTS: Final = 1_000
 LARGEST_BATCH: Final = 512 * 1024
@@ -59,6 +61,11 @@ _SHORTEST_CREDENTIAL: Final = 22
 """128 random bits in base64url; what is shorter could be guessed from the tag that is made of it"""
 _SHA256: Final = re.compile("[0-9a-f]{64}")
 _FOREVER: Final = "public, max-age=31536000, immutable"
+_TILE: Final = re.compile("[0-9]{3}")
+"""a log of more than 256,000 entries would need longer names"""
+_WIDTH: Final = re.compile("[1-9][0-9]{0,2}")
+_ENTRIES: Final = "entries"
+_LEVELS: Final = ("0", "1", _ENTRIES)
 
 
 class Collector:
@@ -303,6 +310,19 @@ class Distribution:
                 EnrolmentDocument,
                 "What a person needs to join: the service's address and the public keys that devices pin.",
             ),
+            get("/v1/log/checkpoint", self.checkpoint, CHECKPOINT_MEDIA_TYPE, "The newest checkpoint of the log."),
+            get(
+                "/v1/log/tile/{level}/{tile}",
+                self.tile,
+                TILE_MEDIA_TYPE,
+                "A full tile of the log: 256 hashes, or at level `entries` what was logged.",
+            ),
+            get(
+                "/v1/log/tile/{level}/{tile}.p/{width}",
+                self.tile,
+                TILE_MEDIA_TYPE,
+                "The first hashes or entries of a tile.",
+            ),
             get("/v1/artifacts/{sha256}", self.artifact, "*/*", "A published file, under the SHA-256 of its bytes."),
             get(
                 f"{task}/trends",
@@ -346,6 +366,22 @@ class Distribution:
         headers = {"Cache-Control": _FOREVER, "ETag": f'"{sha256}"', "X-Content-Type-Options": "nosniff"}
         return Response(content, media_type=self._media_types[sha256], headers=headers)
 
+    async def checkpoint(self, request: Request) -> Response:
+        note = await self._services.reader.call(lambda store: store.log.checkpoint())
+        if note is None:
+            raise Refusal("not-found")
+        # No one is to be shown an older one than the manifest beside it.
+        return Response(note, media_type=CHECKPOINT_MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
+
+    async def tile(self, request: Request) -> Response:
+        level, tile = request.path_params["level"], request.path_params["tile"]
+        width = request.path_params.get("width", str(TILE))
+        if not (_TILE.fullmatch(tile) and _WIDTH.fullmatch(width) and level in _LEVELS and 0 < int(width) <= TILE):
+            raise Refusal("not-found")
+        number, n = int(tile), int(width)
+        content = await self._services.public.call(lambda store: _tile(store, level, number, n))
+        return Response(content, media_type=TILE_MEDIA_TYPE, headers={"Cache-Control": _FOREVER})
+
     async def trends(self, request: Request) -> Response:
         name = request.path_params["task"]
         public = self._services.public
@@ -370,3 +406,17 @@ class Distribution:
 
         files = await self._services.public.call(read)
         return document_response(RoundFiles(files), _FOREVER)
+
+
+def _tile(store: ServiceStore, level: str, number: int, width: int) -> bytes:
+    """The first ``width`` hashes or entries of a tile; one that is not so long yet is not found."""
+    first = number * TILE
+    if level == "1":
+        content = tile_at([leaf_hash(entry) for entry in store.log.entries()], 1, number)
+        if len(content) < width * HASH_BYTES:
+            raise Refusal("not-found")
+        return content[: width * HASH_BYTES]
+    entries = store.log.entries(first, first + width)
+    if len(entries) < width:
+        raise Refusal("not-found")
+    return encode_bundle(entries) if level == _ENTRIES else b"".join(map(leaf_hash, entries))

@@ -11,7 +11,7 @@ from typing import Final
 from searchblend.accounting.spend import Spend
 from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result
-from searchblend.core.documents import encode
+from searchblend.core.documents import decode, encode
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
 from searchblend.search.build_pack import build_pack
@@ -52,6 +52,7 @@ from searchblend.wire.manifest import (
     MANIFEST_VERSION,
     MOST_SIGNATURES,
     ClientPart,
+    LogHead,
     Manifest,
     OptinPart,
     PackDelta,
@@ -62,9 +63,25 @@ from searchblend.wire.manifest import (
     encode_manifest,
     encode_signed,
 )
+from searchblend.wire.merkle import EMPTY_ROOT, leaf_hash, root_of
 from searchblend.wire.optin_result import OptinResult, decode_optin_result
 from searchblend.wire.release import decode_result
-from searchblend.wire.signing import SigningKey, is_drawn_by_curator, is_round_key_signed, sign_manifest
+from searchblend.wire.signing import (
+    SigningKey,
+    is_drawn_by_curator,
+    is_round_key_signed,
+    sign_checkpoint,
+    sign_manifest,
+)
+from searchblend.wire.transparency import (
+    CURATOR_KEY,
+    SIGNING_KEY,
+    Checkpoint,
+    LogEntry,
+    decode_checkpoint,
+    encode_checkpoint,
+    encode_entry,
+)
 
 PUBLISHER: Final = "publisher"
 MANIFEST_SECONDS: Final = 7 * 86_400
@@ -82,6 +99,8 @@ _FILES: Final = {
 PACK_FILE: Final = "local-search.sbpack"
 EARLIER_PACKS: Final = 3
 """how many rounds a device may have slept through and still update by a delta"""
+PACK_LOG: Final = "pack log"
+"""the inner document that says what the log was when a pack was published"""
 DELTA_FILE: Final = re.compile(r"local-search-from-([0-9]+)\.sbdelta")
 
 
@@ -177,6 +196,10 @@ class Publisher(RoundJobs):
             typed = {name: (content, _FILES[name]) for name, content in contents.items()} | packs
             names = {name: self._store.artifacts.put(content, kind) for name, (content, kind) in typed.items()}
             self._store.artifacts.attach(round_.key, names)
+            if note := self._store.log.checkpoint():
+                known = decode_checkpoint(note)
+                head = LogHead(known.size, known.root.hex())
+                self._store.artifacts.keep(round_.key, PACK_LOG, json.dumps(vars(head)).encode())
             self._store.artifacts.add_trends(round_.key, rows)
             statement = {"statement.json": contents["statement.json"]}
             self._store.ledger.publish(f"{round_.name}/opt-in", statement)
@@ -194,6 +217,7 @@ class Publisher(RoundJobs):
         if not keys:
             return 0
         self._compare_with_record([key.key_id for key in keys])
+        self._log_keys(keys)
         signed, failed = 0, None
         for task in self._store.rounds.tasks():
             try:
@@ -227,10 +251,41 @@ class Publisher(RoundJobs):
                 # One from a future that did not come is not fresh: devices refuse it until its time.
                 fresh = MANIFEST_SECONDS // 2 < latest[1] - now <= MANIFEST_SECONDS + _EARLY_SECONDS
                 if fresh and _is_current(latest[2], wanted, keys):
-                    return False
-            message = encode_signed(sign_manifest(encode_manifest(wanted), keys))
+                    return self._log([_entry_of(task.task, latest)], keys)  # one of a version without a log
+            payload = encode_manifest(wanted)
+            message = encode_signed(sign_manifest(payload, keys))
             self._store.artifacts.add_manifest(task.task, sequence, wanted.expires, message)
+            self._store.artifacts.put(payload, "application/json")
+            self._log([LogEntry.of_manifest(task.task, sequence, payload)], keys)
         return True
+
+    def _log_keys(self, keys: Sequence[SigningKey]) -> None:
+        """Whose signatures are believed is as public as what they have signed."""
+        points = [(SIGNING_KEY, key.public_point) for key in keys]
+        points += [(CURATOR_KEY, point) for point in self._curators.values()]
+        with self._store.transaction():
+            self._log([LogEntry(kind, point.hex()) for kind, point in points], keys)
+
+    def _log(self, wanted: Sequence[LogEntry], keys: Sequence[SigningKey]) -> bool:
+        """Append what is not in the log, and sign the new checkpoint: part of the caller's transaction."""
+        log = self._store.log
+        new = [entry for entry in map(encode_entry, wanted) if not log.has(entry)]
+        note = log.checkpoint()
+        before = None if note is None else decode_checkpoint(note)
+        signers = {key.key_id: key.public_point for key in keys}
+        if not new and before is not None and {each.key_id for each in before.signatures(signers)} == set(signers):
+            return False
+        entries = log.entries()
+        leaves = [leaf_hash(entry) for entry in [*entries, *new]]
+        known = (before.size, before.root) if before else (0, EMPTY_ROOT)
+        if (len(entries), root_of(leaves[: len(entries)])) != known:
+            # Signing it would show devices another history than they know.
+            raise StoreError("the entries of the log are not those of its checkpoint; nothing is signed")
+        for position, entry in enumerate(new, len(entries)):
+            log.append(entry, position)
+        origin = before.origin if before else f"searchblend/{keys[0].key_id}"
+        log.keep_checkpoint(encode_checkpoint(sign_checkpoint(Checkpoint(origin, len(leaves), root_of(leaves)), keys)))
+        return bool(new)
 
     def _manifest(self, task: Task, sequence: int, now: int) -> Manifest:
         rounds = self._store.rounds.rounds(task.task)
@@ -294,6 +349,10 @@ class Publisher(RoundJobs):
             closes=round_.client_closes,
             tokens=token_terms_of(round_),
         )
+
+
+def _entry_of(task: str, latest: tuple[int, int, bytes]) -> LogEntry:
+    return LogEntry.of_manifest(task, latest[0], decode_signed(latest[2]).payload)
 
 
 def _is_current(message: bytes, wanted: Manifest, keys: Sequence[SigningKey]) -> bool:
@@ -386,6 +445,7 @@ def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> PackPart | None:
     """The manifest's ``pack``: the newest pack of a task's rounds and the deltas to it."""
     packs: dict[int, str] = {}
     deltas: list[PackDelta] = []
+    key = 0
     for round_ in (round_ for round_ in rounds if round_.state is State.PUBLISHED):
         files = store.artifacts.of_round(round_.key)
         if PACK_FILE not in files:
@@ -395,12 +455,17 @@ def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> PackPart | None:
             for name, sha256 in ((DELTA_FILE.fullmatch(name), sha256) for name, sha256 in files.items())
             if name and int(name[1]) in packs
         ]
-        packs[round_.number] = files[PACK_FILE]
+        packs[round_.number], key = files[PACK_FILE], round_.key
     if not packs:
         return None
     number = max(packs)
     ordered = tuple(sorted(deltas, key=lambda delta: delta.base))
-    return PackPart(packs[number], store.artifacts.size(packs[number]), number, ordered)
+    return PackPart(packs[number], store.artifacts.size(packs[number]), number, ordered, _log_head(store, key))
+
+
+def _log_head(store: ServiceStore, round_key: int) -> LogHead | None:
+    content = store.artifacts.kept(round_key, PACK_LOG)
+    return None if content is None else decode(LogHead, json.loads(content))
 
 
 def _earlier(store: ServiceStore, round_: Round) -> list[tuple[int, Pack]]:
