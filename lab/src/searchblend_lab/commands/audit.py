@@ -14,6 +14,7 @@ examples:
   searchblend audit --only boundary,sensitivity    checks with one of these in their names
   searchblend audit --only 'mutant: local'         planted faults of the local report
   searchblend audit --without spark --html audit.html
+  searchblend audit --method my_steps:MySteps      whole runs of a method of your own, against what it promises
   searchblend audit --list                         every check and every planted fault
   searchblend audit --samples 400000 --json        more draws, as one JSON document
 """
@@ -27,6 +28,9 @@ def run(options: argparse.Namespace) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", type=_names, default=[], metavar="NAME,…", help="parts of the names of checks")
+    parser.add_argument(
+        "--method", metavar="NAME", help="attack a method from outside instead, as searchblend run --method takes it"
+    )
     parser.add_argument("--quick", action="store_true", help="the fastest checks alone")
     parser.add_argument("--samples", type=_samples, metavar="N", help="draws on each side of a test (100000)")
     parser.add_argument("--level", type=share, default=1e-6, metavar="P", help="chance of a false alarm in all (1e-6)")

@@ -33,6 +33,7 @@ def run_audit_command(options: argparse.Namespace) -> None:
         level=options.level,
         without=tuple(options.without),
         workers=options.workers,
+        method=options.method,
     )
     for path in (options.html, options.markdown):
         if path is not None and not path.parent.is_dir():
@@ -53,6 +54,7 @@ def run_audit_command(options: argparse.Namespace) -> None:
 def _command(options: argparse.Namespace) -> str:
     words = ["searchblend audit"]
     words += ["--quick"] if options.quick else []
+    words += [f"--method {options.method}"] if options.method else []
     words += [f"--only {','.join(options.only)}"] if options.only else []
     words += [f"--samples {options.samples}"] if options.samples else []
     return " ".join([*words, *(f"--without {name}" for name in options.without)])

@@ -16,7 +16,9 @@ from unittest.mock import patch
 import numpy as np
 
 from searchblend.blender.best import choose_design
+from searchblend.blender.exchanged import PrintedSteps
 from searchblend.blender.groups import InMemoryGroup, UserGroup
+from searchblend.blender.method import Method
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
@@ -24,12 +26,13 @@ from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
 from searchblend.clickgraph.release.release_data import release_data
 from searchblend.clickgraph.release.step import StepDesign
-from searchblend.core.errors import EmptyHeadList
+from searchblend.core.errors import EmptyHeadList, UsageError
 from searchblend.core.params import BlenderParams, ClickGraphParams
 from searchblend.core.privacy import UNIT, Budget
 from searchblend.core.randomness import Randomness
 from searchblend.core.records import Record
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
+from searchblend.releases.hybrid import method_at
 from searchblend_lab.evidence.evidence import ADD_REMOVE, ONE_CLIENT, REPLACE_ONE, Claim, Effort, Finding
 from searchblend_lab.evidence.sampled import Sampler, attack
 
@@ -75,6 +78,59 @@ def hybrid_optin(effort: Effort) -> list[Finding]:
             )
             for name, pair, options, draws in cases
         ]
+
+
+def outside_optin(path: str, effort: Effort) -> list[Finding]:
+    """The same worlds as ``hybrid_optin``, run by a method from outside, against the promise that it states."""
+    method, n = _loaded(path), effort.runs * _HYBRID_WORLDS // 2
+    cases: list[tuple[str, list[Any]]] = [
+        ("an opt-in user", [InMemoryGroup.from_users(_people(7, 6)), InMemoryGroup.from_users(_people(6, 7))])
+    ]
+    if isinstance(method, PrintedSteps):  # names with some users, counts with others: private for any split
+        cases = [
+            ("an opt-in user of S", [_Split(_people(*s), _people(3, 3)) for s in ((5, 4), (4, 5))]),
+            (
+                "an opt-in user of S, own record",
+                [_Split(_people(1, 4), _people(3, 3)), _Split(_people(0, 5), _people(3, 3))],
+            ),
+            ("an opt-in user of T", [_Split(_people(30, 30), _people(*t)) for t in ((4, 3), (3, 4))]),
+        ]
+    params = BlenderParams(LOOSE, max_head_queries=100, head_fraction=0.5, records_per_optin=1)
+    claim = Claim.of(_stated(method, params, "opt-in users"), REPLACE_ONE)
+    return [
+        attack(
+            f"{path}, {name}",
+            claim,
+            [_optin_sampler(group, {"method": method}) for group in pair],
+            n,
+            effort.level,
+            "names, URLs and counts of the release",
+        )
+        for name, pair in cases
+    ]
+
+
+def outside_clients(path: str, effort: Effort) -> list[Finding]:
+    """The same as ``hybrid_clients``, of a method from outside."""
+    method, budget = _loaded(path), Budget(2.0, 1e-5)
+    pair = Record("a", "u"), Record("b", "u")
+    claim = Claim.of(_stated(method, BlenderParams(budget, records_per_optin=1), "clients"), ONE_CLIENT)
+    samplers = [_client_sampler(record, budget, method) for record in pair]
+    return [attack(f"{path}, a client", claim, samplers, effort.runs, effort.level, "the clients' estimates")]
+
+
+def _loaded(path: str) -> Method:
+    method = method_at(path)
+    if isinstance(method, str):
+        raise UsageError(f"--method: expected a method from outside; {method} is what the other checks are about")
+    return method
+
+
+def _stated(method: Method, params: BlenderParams, group: str) -> Budget:
+    """The budget that a method states for a group, in a release of a small world."""
+    people = InMemoryGroup.from_users([[Record(query, "u")] for query in "ab" for _ in range(120)])
+    stated = run_blender(people, people, params, method=method).guarantee
+    return next(one.budget for one in stated.groups if one.group == group)
 
 
 @contextlib.contextmanager
@@ -155,7 +211,7 @@ def hybrid_clients(effort: Effort) -> list[Finding]:
         ]
 
 
-def _client_sampler(record: Record, budget: Budget, method: str) -> Sampler:
+def _client_sampler(record: Record, budget: Budget, method: str | Method) -> Sampler:
     """The opt-in counts are so large that the head list is the same in every run."""
     params = BlenderParams(budget, max_head_queries=4, head_fraction=0.5, records_per_optin=1)
     optin = InMemoryGroup.from_users([[Record(query, "u")] for query in "ab" for _ in range(120)])

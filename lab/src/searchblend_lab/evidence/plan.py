@@ -92,6 +92,16 @@ CANNOT_SEE: Final = (
 )
 
 
+def checks_of(method: str | None) -> tuple[Audited, ...]:
+    """All checks of this code, or those that attack a method from outside, by its path."""
+    if method is None:
+        return CHECKS
+    return (
+        Audited("sampled-hybrid-optin", Kind.SAMPLED, partial(pipelines.outside_optin, method), 60),
+        Audited("sampled-hybrid-clients", Kind.SAMPLED, partial(pipelines.outside_clients, method), 30),
+    )
+
+
 def effort(*, quick: bool, samples: int | None, level: float) -> Effort:
     draws = samples or (40_000 if quick else 100_000)
     return Effort(draws, 60 if quick else max(draws * 3 // 200, 60), level / STATEMENTS)

@@ -39,6 +39,8 @@ class Settings:
     level: float = plan.LEVEL
     without: Sequence[str] = ()
     workers: int = 2
+    method: str | None = None
+    """a method from outside, by its path: it is attacked, and nothing else is"""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,10 @@ def machine() -> str:
 
 def selected(settings: Settings) -> tuple[list[Audited], list[Mutant]]:
     """The checks and faults that were asked for; a part of a name that fits nothing is a mistake."""
+    if settings.method is not None:
+        if settings.quick or settings.only or settings.without:
+            raise UsageError("--method: not with --quick, --only or --without; of such a method there is one audit")
+        return list(plan.checks_of(settings.method)), []
     checks = [check for check in plan.CHECKS if check.quick or not settings.quick]
     mutants = [mutant for mutant in MUTANTS if mutant.quick or not settings.quick]
     if not settings.only:
@@ -178,20 +184,20 @@ def _worked(
     """What came of each job, with its cost, as soon as it is done."""
     if sum(cost for cost, _ in jobs) < _WORTH_A_PROCESS:
         for cost, name in jobs:
-            yield cost, _work(name, effort, settings.level)
+            yield cost, _work(name, effort, settings.level, settings.method)
         return
     with WorkerPool(settings.workers) as pool:
-        costs = {pool.submit(_work, name, effort, settings.level): cost for cost, name in jobs}
+        costs = {pool.submit(_work, name, effort, settings.level, settings.method): cost for cost, name in jobs}
         for future in as_completed(costs):
             yield costs[future], future.result()
 
 
-def _work(name: str, effort: Effort, level: float) -> Entry | MutantEntry:
+def _work(name: str, effort: Effort, level: float, method: str | None) -> Entry | MutantEntry:
     """One job, in a worker if that is worth it."""
     if name.startswith(_MUTANT):
         mutant = next(mutant for mutant in MUTANTS if _MUTANT + mutant.name == name)
         return try_mutant(mutant, plan.mutant_effort(level))
-    return do_check(next(check for check in plan.CHECKS if check.name == name), effort)
+    return do_check(next(check for check in plan.checks_of(method) if check.name == name), effort)
 
 
 def do_check(audited: Audited, effort: Effort) -> Entry:
