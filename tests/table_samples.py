@@ -21,7 +21,7 @@ from searchblend.clickgraph.use.graph import ClickGraph
 from searchblend.clickgraph.use.review import Finding
 from searchblend.clickgraph.use.similar import SimilarQuery
 from searchblend.core.params import BlenderParams
-from searchblend.core.privacy import Budget, Neighbors
+from searchblend.core.privacy import UNIT, Budget, Neighbors
 from searchblend.core.records import Record
 from searchblend.releases.verify_release import Check
 from searchblend.search.build_pack import SearchIndex
@@ -140,7 +140,7 @@ def show_evaluation() -> None:
 
 
 def show_values() -> None:
-    promise = SimpleNamespace(epsilon=4.0, delta=1e-5, holds=True)
+    promise = SimpleNamespace(epsilon=4.0, delta=1e-5, holds=True, unit=UNIT)
     columns = {"value": list(NAMES), "count": [1_234_567] * len(NAMES)}
     released: Any = SimpleNamespace(columns=lambda: columns, guarantee=promise)
     select._show(released, Path("values"), as_json=False)

@@ -78,7 +78,7 @@ def test_a_date_and_the_options_of_a_click_graph(config):
         ("html = 1", "html: expected true or false"),
         ("epsilon = true", "epsilon: expected a value"),
         ("epsilon = [1, 2]", "epsilon: expected a string or a number"),
-        ("method = 'other'", "--method: expected one of best, paper; found 'other'"),
+        ("engine = 'other'", "--engine: expected one of duckdb, spark; found 'other'"),
         ("epsilon = 'much'", "--epsilon: expected a number, found 'much'"),
     ],
 )

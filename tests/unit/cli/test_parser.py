@@ -25,7 +25,7 @@ from searchblend.cli.tables import regressions
         ["run", "log", "--columns", "user=a,user=b"],
         ["run", "log", "--columns", "nobody=a"],
         ["run", "log", "--opt-in", "0.1", "--opt-in-column", "c"],
-        ["run", "log", "--method", "other"],
+        ["run", "log", "--engine", "other"],
         ["demo", "--users", "0"],
     ],
 )
@@ -58,7 +58,7 @@ def test_the_word_that_was_probably_meant_is_named(arguments, meant, capsys):
     [
         (["run", "log", "--epsilon", "abc"], "--epsilon: expected a number, found 'abc'"),
         (["run", "log", "--max-queries", "2.5"], "--max-queries: expected a whole number"),
-        (["run", "log", "--method", "bests"], "--method: expected one of best, paper; found 'bests'"),
+        (["run", "log", "--engine", "sparkk"], "--engine: expected one of duckdb, spark; found 'sparkk'"),
         (["run", "log", "--opt-in", "5"], "--opt-in: expected a share in (0, 1)"),
     ],
 )
