@@ -147,6 +147,7 @@ vectors: install ## write the test vectors anew (a change in them is a change of
 	$(BIN)/python vectors/make_messages.py
 	$(BIN)/python vectors/make_policy.py
 	$(BIN)/python vectors/make_log.py
+	$(BIN)/python vectors/make_ohttp.py
 	$(BIN)/python vectors/make_packs.py
 	$(BIN)/python vectors/make_device.py
 	$(BIN)/python vectors/make_suspects.py

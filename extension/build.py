@@ -79,7 +79,8 @@ def manifest(browser: str, enrolment: EnrolmentDocument | None, issuer: str, *, 
     """The common manifest and what this browser wants differently."""
     document: dict[str, Any] = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
     document["version"] = _version()
-    document["optional_host_permissions"] += [_origin_of(enrolment.server) if enrolment else "https://*/*"]
+    asked = (enrolment.relay or enrolment.server) if enrolment else ""
+    document["optional_host_permissions"] += [_origin_of(asked) if asked else "https://*/*"]
     document["optional_host_permissions"] += [_origin_of(issuer)] if issuer else []
     # A browser without a head cannot answer the question for a host: a test's package has it from the start.
     if for_tests:

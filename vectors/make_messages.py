@@ -256,6 +256,9 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         "opt-in phase of minor version 0": manifest_document(minor=0, phase="opt-in", optin=earlier, client=None),
         "fields of a later minor version": {**manifest_document(minor=MANIFEST_MINOR + 1), "later": 1},
         "with tokens": _with_tokens(),
+        "with the keys of a gateway": manifest_document(minor=2, gateway=["ab" * 32, "cd" * 32]),
+        "without a gateway": manifest_document(minor=2),
+        "with a gateway that has no key": manifest_document(minor=2, gateway=[]),
         "idle": manifest_document(phase="idle", client=None),
         "killed": manifest_document(phase="idle", client=None, killed=True),
         "with a pack": manifest_document(pack=pack),
@@ -290,6 +293,7 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
                 ("task", "xyz", "hexadecimal"),
                 ("unknown", 1, "wrong fields"),
                 ("silent_devices", "always", "silent_devices"),
+                ("gateway", [], "wrong fields: gateway"),
                 ("pack", {key: value for key, value in pack.items() if key != "deltas"}, "pack: wrong fields: deltas"),
                 ("pack", {**pack, "deltas": None}, "deltas: wrong type"),
                 ("pack", {**pack, "deltas": ["x"]}, "deltas: expected at most 8 objects"),
@@ -300,6 +304,15 @@ def manifests() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
                 ("pack", {**pack, "deltas": [{"base": "12" * 32}]}, "wrong fields: artifact, bytes"),
                 ("pack", {**pack, "deltas": [delta, delta]}, "a base twice"),
                 ("pack", {**pack, "artifact": "xyz"}, "64 hexadecimal digits"),
+            )
+        ),
+        *(
+            (f"gateway: {name}", _signed_raw(manifest_document(minor=2, gateway=value), keys), says)
+            for name, value, says in (
+                ("a text", "ab" * 32, "gateway: wrong type"),
+                ("a number", [7], "gateway: expected at most 4"),
+                ("too short", ["ab" * 31], "gateway: expected at most 4"),
+                ("too many", [f"{i:064x}" for i in range(5)], "gateway: expected at most 4"),
             )
         ),
         *(
@@ -419,6 +432,7 @@ def enrolments() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         "link with a page of any address": (link(least, "anything#at all"), least),
         "file": (json.dumps(most, indent=2), most),
         "file with the least": (json.dumps(least), least),
+        "with a relay": (json.dumps({**least, "relay": "https://relay.example/lists"}), None),
         "http on this machine": (json.dumps(here), here),
         "http on this machine by name": (json.dumps({**here, "server": "http://localhost"}), None),
         "http on this machine over IPv6": (json.dumps({**here, "server": "http://[::1]:9"}), None),
@@ -444,6 +458,9 @@ def enrolments() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         "a path upwards": ("server", "https://lists.example/../x"),
         "a line break after the server": ("server", "https://lists.example\n"),
         "a server that is a number": ("server", 3),
+        "a relay over plain http": ("relay", "http://relay.example"),
+        "a relay that is null": ("relay", None),
+        "a relay that is empty": ("relay", ""),
         "a short task": ("task", "0" * 31),
         "a long task": ("task", "0" * 33),
         "a task in capitals": ("task", "AB" * 16),

@@ -7,9 +7,11 @@ import { core, readVectors, replay, replayed, vectorFiles } from "./vectors.js";
 
 const { admit } = await core("admission");
 const { fromHex, sha256, textOf, toHex, utf8 } = await core("bytes");
+const { decodeRequest, decodeResponse, encodeRequest, encodeResponse } = await core("binary_http");
 const { readEnrolment } = await core("enrolment");
 const errors = await core("errors");
 const { decodeHeadList, readHeadList } = await core("head_list");
+const hpke = await core("hpke");
 const { localReport } = await core("local_report");
 const { blind, finalize } = await core("blind_rsa");
 const { challengeDigest, isRequestFor, makeTokenRequest, readTokenKey, tokenOf } = await core("tokens");
@@ -17,6 +19,7 @@ const { normalize, normalizeUrl } = await core("normalize");
 const { decodePack, encodePack } = await core("pack");
 const { applyDelta } = await core("pack_delta");
 const { decodeOptinResult, signedResult } = await core("optin_result");
+const { decodeConfigurations, sealRequest } = await core("ohttp");
 const { ReportParams } = await core("params");
 const policy = await core("policy");
 const { HeadList } = await core("records");
@@ -323,6 +326,51 @@ replay("bad_signed_pack", (one) =>
 );
 replay("enrolment", async (one) => assert.deepEqual(readEnrolment(one.text), one.document));
 replay("bad_enrolment", (one) => refused(errors.InvalidParameter, one.says, async () => readEnrolment(one.text)));
+replay("hpke", async (one) => {
+  const [info, plaintext] = [fromHex(one.info), fromHex(one.plaintext)];
+  const ephemeral = async () => ladderKeyPair(fromHex(one.ephemeral));
+  const sends = await hpke.sender(fromHex(one.public_key), info, ephemeral);
+  assert.equal(toHex(sends.enc), one.enc);
+  const opens = await hpke.receiver(await platformKeyPairOf(fromHex(one.private_key)), sends.enc, info);
+  for (const [aad, sealed] of one.sealed) {
+    assert.equal(toHex(await sends.seal(plaintext, fromHex(aad))), sealed);
+    assert.deepEqual(await opens.open(fromHex(sealed), fromHex(aad)), plaintext);
+  }
+  for (const [name, length, exported] of one.exported) {
+    assert.equal(toHex(await sends.export(fromHex(name), length)), exported);
+    assert.equal(toHex(await opens.export(fromHex(name), length)), exported);
+  }
+});
+replay("binary_http", async (one) => {
+  const [decode, encode] = one.request ? [decodeRequest, encodeRequest] : [decodeResponse, encodeResponse];
+  const document = one.request ?? one.response;
+  const message = { ...document, content: fromHex(document.content) };
+  const read = decode(fromHex(one.message));
+  assert.deepEqual({ ...read, content: toHex(read.content) }, document);
+  assert.equal(toHex(encode(message)) === one.message, one.is_written);
+});
+replay("bad_binary_http", (one) =>
+  refused(errors.MessageError, one.says, async () =>
+    (one.kind === "request" ? decodeRequest : decodeResponse)(fromHex(one.message)),
+  ),
+);
+replay("ohttp", async (one) => {
+  const [configuration] = await decodeConfigurations(fromHex(one.configurations));
+  assert.equal(configuration.keyId, one.key_id);
+  assert.equal(configuration.digest, one.digest);
+  const ephemeral = async () => ladderKeyPair(fromHex(one.ephemeral));
+  const sealed = await sealRequest(configuration, fromHex(one.request), ephemeral);
+  assert.equal(toHex(sealed.message), one.sealed_request);
+  assert.equal(toHex(await sealed.open(fromHex(one.sealed_response))), one.response);
+});
+replay("bad_ohttp", (one) =>
+  refused(errors.MessageError, one.says, async () => {
+    const [configuration] = await decodeConfigurations(fromHex(one.configurations));
+    const ephemeral = async () => ladderKeyPair(fromHex(one.ephemeral));
+    const sealed = await sealRequest(configuration, fromHex(one.request), ephemeral);
+    await sealed.open(fromHex(one.answer));
+  }),
+);
 const { packs } = readVectors("pack_search");
 replay("pack_search", async (one) => {
   const index = await openPack(fromHex(packs[one.pack]));

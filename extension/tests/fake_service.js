@@ -155,7 +155,11 @@ export class FakeService {
   }
 
   async #signRound() {
-    this.manifest = { ...this.manifest, minor: 1, optin: { ...this.manifest.optin, settings: "00".repeat(32) } };
+    this.manifest = {
+      ...this.manifest,
+      minor: Math.max(1, this.manifest.minor),
+      optin: { ...this.manifest.optin, settings: "00".repeat(32) },
+    };
     const point = new Uint8Array(await crypto.subtle.exportKey("raw", this.curator.publicKey));
     const made = await crypto.subtle.sign(
       { name: "ECDSA", hash: "SHA-256" },

@@ -8,8 +8,8 @@
 import { fromBase64url, hasLoneSurrogate, textOf } from "./bytes.js";
 import { InvalidParameter, SearchblendError } from "./errors.js";
 
-/** @typedef {{server: string, task: string, keys: string[], curators: string[], consent: string, has_urls: boolean}}
- * EnrolmentDocument */
+/** @typedef {{server: string, task: string, keys: string[], curators: string[], consent: string, has_urls: boolean,
+ * relay?: string}} EnrolmentDocument */
 
 const MOST_KEYS = 16;
 /** characters of a link or a file */
@@ -19,14 +19,17 @@ const ORIGIN = `(?:${HOST})(?::[1-9][0-9]{0,4})?`;
 const SERVER = new RegExp(`^${ORIGIN}(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`, "u");
 const OPTIONAL = Object.freeze({ curators: [], consent: "", has_urls: true });
 
+const AN_ADDRESS = "expected https://…, or http:// on this machine, without a / at the end";
+
 /** @type {Readonly<Record<keyof EnrolmentDocument, [(value: unknown) => boolean, expected: string]>>} */
 const FIELDS = Object.freeze({
-  server: [isServer, "expected https://…, or http:// on this machine, without a / at the end"],
+  server: [isServer, AN_ADDRESS],
   task: [(value) => isMatch(value, /^[0-9a-f]{32}$/u), "expected 32 hexadecimal digits"],
   keys: [(value) => areKeys(value, 1), `expected 1 to ${MOST_KEYS} public keys, each 04 and 128 hexadecimal digits`],
   curators: [(value) => areKeys(value, 0), "expected public keys, each 04 and 128 hexadecimal digits"],
   consent: [(value) => typeof value === "string" && !hasLoneSurrogate(value), "expected a text"],
   has_urls: [(value) => typeof value === "boolean", "expected true or false"],
+  relay: [isServer, AN_ADDRESS],
 });
 
 /** The document of a link, of the part after its #, or of a file. @param {string} text */
@@ -46,6 +49,7 @@ export function checkEnrolment(given) {
   /** @type {Record<string, unknown>} */
   const document = { ...OPTIONAL, ...given };
   for (const [name, [holds, expected]] of Object.entries(FIELDS)) {
+    if (name === "relay" && !Object.hasOwn(document, name)) continue; // no relay: devices ask the server
     if (!holds(document[name])) throw new InvalidParameter(name, expected);
   }
   return /** @type {EnrolmentDocument} */ (document);

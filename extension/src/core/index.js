@@ -32,10 +32,14 @@ import { challengeDigest, isRequestFor, makeTokenRequest, readTokenKey, tokenOf 
 /** @typedef {import("./consent.js").OddsFigures} OddsFigures */
 /** @typedef {import("./enrolment.js").EnrolmentDocument} EnrolmentDocument */
 /** @typedef {import("./transparency.js").LastLog} LastLog */
+/** @typedef {import("./ohttp.js").KeyConfiguration} KeyConfiguration */
+/** @typedef {import("./binary_http.js").Fields} Fields */
 /** @typedef {{aboutQueries: boolean, items: DeviceRecord[]}} ExplainedPart */
 
 export { mostBelief, ownWords, taskConsent } from "./consent.js";
 export { checkEnrolment, readEnrolment } from "./enrolment.js";
+export { decodeResponse, encodeRequest } from "./binary_http.js";
+export { decodeConfigurations, KEY_PROBLEM, LARGEST_KEYS, largestResponse, MEDIA_TYPES, sealRequest } from "./ohttp.js";
 export { normalize, normalizeUrl } from "./normalize.js";
 export { suspicions } from "./suspects.js";
 export { admit, whyNotKept } from "./admission.js";

@@ -46,6 +46,7 @@ const SIGNED_PREFIX = utf8("searchblend manifest v1\n");
  * @property {number} records_per_client
  * @property {number} records_per_optin
  * @property {OfferedPack | null} pack
+ * @property {string[]} [gateway] from minor version 2 on
  */
 /** @typedef {ManifestFields & {phase: "idle", optin: null, client: null}} IdleManifest */
 /** @typedef {ManifestFields & {phase: "opt-in", optin: OptinRequest, client: null}} OptinManifest */
@@ -78,6 +79,7 @@ const FIELDS = Object.freeze({
   optin: "object or null",
   client: "object or null",
   pack: "object or null",
+  gateway: "list",
 });
 
 /** @type {Readonly<Record<string, Readonly<Record<string, Kind>>>>} */
@@ -96,14 +98,15 @@ const PARTS = Object.freeze({
 });
 /** The minor version that a part's field came with; earlier manifests do without.
  * @type {Readonly<Record<string, number>>} */
-const SINCE = Object.freeze({ "optin settings": 1, "optin curator": 1, "client tokens": 2 });
-/** Fields that a part need not have. */
-const OPTIONAL = Object.freeze(["client tokens"]);
+const SINCE = Object.freeze({ "optin settings": 1, "optin curator": 1, "client tokens": 2, "manifest gateway": 2 });
+/** Fields that need not be there. */
+const OPTIONAL = Object.freeze(["client tokens", "manifest gateway"]);
 /** @type {Readonly<Record<string, Kind>>} */
 const TOKENS = Object.freeze({ issuer: "text", request: "text", key: "text" });
 /** @type {Readonly<Record<string, Kind>>} */
 const DELTA = Object.freeze({ base: "text", artifact: "text", bytes: "number" });
 const MOST_DELTAS = 8;
+const MOST_GATEWAY_KEYS = 4;
 const ROUNDS = 2 ** 32;
 
 /** @type {ReadonlyArray<[string, string | null, number]>} */
@@ -156,24 +159,30 @@ export function decodeSigned(message) {
 export function decodePayload(payload) {
   const document = parseCanonical(payload, "manifest");
   if (!isObject(document)) throw new MessageError("manifest: expected an object");
-  checkFields(document, FIELDS, "manifest");
+  checkFields(document, askedOf("manifest", FIELDS, document), "manifest");
   if (document.format !== FORMAT || document.version !== MANIFEST_VERSION) {
     throw new MessageError(`manifest: expected ${FORMAT} version ${MANIFEST_VERSION}`);
   }
   for (const [part, fields] of Object.entries(PARTS)) {
     if (document[part] === null) continue;
-    const asked = Object.entries(fields).filter(([name]) => isAsked(part, name, document));
-    checkFields(/** @type {any} */ (document[part]), Object.fromEntries(asked), `manifest: ${part}`);
+    checkFields(/** @type {any} */ (document[part]), askedOf(part, fields, document), `manifest: ${part}`);
   }
   checkValues(document);
   return /** @type {Manifest} */ (/** @type {unknown} */ (withoutLaterFields(document)));
 }
 
+/** The fields that a part has in the minor version of this manifest. @param {string} part
+ * @param {Readonly<Record<string, Kind>>} fields @param {Record<string, any>} document */
+function askedOf(part, fields, document) {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => isAsked(part, name, document)));
+}
+
 /** @param {string} part @param {string} name @param {Record<string, any>} document */
 function isAsked(part, name, document) {
-  const isKnown = Number(document.minor) >= (SINCE[`${part} ${name}`] ?? 0);
-  const given = isObject(document[part]) ? document[part] : {};
-  return isKnown && (!OPTIONAL.includes(`${part} ${name}`) || Object.hasOwn(given, name));
+  const minor = IS.number(document.minor) ? Number(document.minor) : MANIFEST_MINOR;
+  const given = part === "manifest" ? document : document[part];
+  const isKnown = minor >= (SINCE[`${part} ${name}`] ?? 0);
+  return isKnown && (!OPTIONAL.includes(`${part} ${name}`) || (isObject(given) && Object.hasOwn(given, name)));
 }
 
 /** An earlier minor version does not say what is under the name of a later field.
@@ -241,6 +250,7 @@ function checkValues(document) {
   }
   if (document.optin !== null && document.minor >= SINCE["optin curator"]) checkCurator(document.optin);
   if (document.client !== null && isAsked("client", "tokens", document)) checkTokens(document.client.tokens);
+  if (isAsked("manifest", "gateway", document)) checkGateway(document.gateway);
   if (document.pack !== null) checkDeltas(document.pack.deltas);
   if (document.pack?.log !== undefined) checkLogHead(document.pack.log);
   for (const name of ["epsilon", "delta"]) {
@@ -277,6 +287,14 @@ function checkLogHead(head) {
   checkFields(head, { size: "number", root: "text" }, "manifest: pack: log");
   if (!/^[0-9a-f]{64}$/.test(/** @type {any} */ (head).root)) {
     throw new MessageError("manifest: pack: log: root: expected 64 hexadecimal digits");
+  }
+}
+
+/** Whose key requests through a relay may be sealed to. @param {any[]} digests */
+function checkGateway(digests) {
+  const are = digests.every((digest) => typeof digest === "string" && /^[0-9a-f]{64}$/.test(digest));
+  if (!are || digests.length > MOST_GATEWAY_KEYS) {
+    throw new MessageError(`manifest: gateway: expected at most ${MOST_GATEWAY_KEYS} times 64 hexadecimal digits`);
   }
 }
 

@@ -269,9 +269,10 @@ export class Device {
     }
     await this.point("manifest-read");
     if (manifest.killed) return "killed";
-    const outcome = await this.#takePart(task, manifest);
-    const sent = await sendPending(this, task, { now: sendNow });
-    await updatePack(this, task, manifest);
+    const known = { ...task, manifest };
+    const outcome = await this.#takePart(known, manifest);
+    const sent = await sendPending(this, known, { now: sendNow });
+    await updatePack(this, known, manifest);
     return sent ?? outcome;
   }
 

@@ -4,13 +4,13 @@ import { POLICY, randomBelow } from "../core/index.js";
 import { Unreachable } from "./transport.js";
 
 /** @import { Device } from "./device.js" */
-/** @import { Enrolment, Key, Mode, Report, ReportStatus, Sending, Transaction } from "./types.d.ts" */
+/** @import { Service, Key, Mode, Report, ReportStatus, Sending, Transaction } from "./types.d.ts" */
 
 const FIRST_WAIT = 30;
 const GROUP_OF = Object.freeze({ report: "local", sealed: "opt-in" });
 
 /** Send this task's pending report, if there is one and it is time; returns what became of it.
- * @param {Device} device @param {Enrolment} task @param {{now?: boolean}} [options] */
+ * @param {Device} device @param {Service} task @param {{now?: boolean}} [options] */
 export async function sendPending(device, task, { now = false } = {}) {
   return underSendLock(device, async () => {
     const outcomes = [];
@@ -28,7 +28,7 @@ export function underSendLock(device, work) {
   return device.lock("searchblend-send", work);
 }
 
-/** @param {Device} device @param {Enrolment} task */
+/** @param {Device} device @param {Service} task */
 async function pendingOf(device, task) {
   const [settings, reports] = await device.storage.read(async (transaction) => [
     await transaction.get("settings", "settings"),
@@ -39,7 +39,7 @@ async function pendingOf(device, task) {
   return own.filter((report) => report.status === "pending" && GROUP_OF[report.kind] === settings.mode);
 }
 
-/** @param {Device} device @param {Enrolment} task @param {Report} report */
+/** @param {Device} device @param {Service} task @param {Report} report */
 async function sendOne(device, task, report) {
   const status = await noteAttempt(device, report);
   if (status !== "pending") return status;
@@ -69,7 +69,7 @@ async function noteAttempt(device, report) {
   });
 }
 
-/** @param {Device} device @param {Enrolment} task @param {Report} report
+/** @param {Device} device @param {Service} task @param {Report} report
  * @returns {Promise<Partial<Sending> & Pick<Sending, "status">>} what changes in the report */
 async function answerOf(device, task, report) {
   try {

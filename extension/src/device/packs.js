@@ -9,13 +9,13 @@ import { Unreachable } from "./transport.js";
 
 /** @import { Manifest, OfferedPack, SearchIndex } from "../core/index.js" */
 /** @import { Device } from "./device.js" */
-/** @import { Enrolment, Storage, StoredPack } from "./types.d.ts" */
+/** @import { Service, Storage, StoredPack } from "./types.d.ts" */
 
 /** A string without a scheme is a host: nothing in it may be a user's name, a path or another scheme. */
 const HOST = /^[a-z0-9.:-]+$/iu;
 
 /** Fetch the pack that the manifest names, unless it is here; true if there is a new one.
- * @param {Device} device @param {Enrolment} task @param {Manifest} manifest */
+ * @param {Device} device @param {Service} task @param {Manifest} manifest */
 export async function updatePack(device, task, manifest) {
   const wanted = manifest.pack;
   if (!wanted) return false;
@@ -42,7 +42,7 @@ export async function updatePack(device, task, manifest) {
 
 /** The new pack made from the present one and a delta, or null if that does not work: then the whole file is
  * fetched.
- * @param {Device} device @param {Enrolment} task @param {StoredPack | undefined} have @param {OfferedPack} wanted */
+ * @param {Device} device @param {Service} task @param {StoredPack | undefined} have @param {OfferedPack} wanted */
 async function fromDelta(device, task, have, wanted) {
   const delta = have && wanted.deltas?.find((one) => one.base === have.artifact);
   if (!delta) return null;

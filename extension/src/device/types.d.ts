@@ -50,6 +50,8 @@ export interface Enrolment {
   /** the link to an account at the issuer of tokens; absent or empty: none */
   account?: string;
   hasUrls: boolean;
+  /** asked instead of the server, with sealed requests */
+  relay?: string;
   enrolledAt: number;
 }
 
@@ -65,6 +67,9 @@ export interface Task extends Enrolment, TaskMemory {
   status: TaskStatus | null;
   token?: KeptToken;
 }
+
+/** Where to ask, and the newest manifest that was believed. */
+export type Service = Pick<Task, "server" | "task" | "relay"> & { manifest?: Manifest | null };
 
 export interface TaskStatus {
   code: string;

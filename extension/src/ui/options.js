@@ -115,7 +115,7 @@ async function join() {
   if (offered === null) return;
   const fields = new FormData(offerForm);
   const [code, account] = [String(fields.get("code") ?? ""), String(fields.get("account") ?? "")];
-  const hosts = [offered.server, ...(account.trim() === "" ? [] : [readAccount(account).issuer])];
+  const hosts = [askedOf(offered), ...(account.trim() === "" ? [] : [readAccount(account).issuer])];
   if (!(await mayAsk(hosts))) return showMessage(message("not_allowed"), "bad");
   await device.enrol(offered, code, account);
   const isOn = overview.settings.mode !== "off";
@@ -145,7 +145,7 @@ async function offerPackedEnrolment() {
 
 async function rejoin() {
   if (packed === null) return;
-  if (!(await mayAsk([packed.server]))) return showMessage(message("not_allowed"), "bad");
+  if (!(await mayAsk([askedOf(packed)]))) return showMessage(message("not_allowed"), "bad");
   await device.enrolPacked(packed, { again: true });
   showMessage(message("rejoined"), "good");
 }
@@ -302,10 +302,15 @@ async function offeredEngines() {
   return all.filter((engine) => engine.id !== "test-engine" || engine.isAllowed);
 }
 
-/** Whom a task makes this device ask: its service, and the issuer of its tokens.
- * @param {{server: string, account?: string}} task */
-function serversOf({ server, account }) {
-  return account ? [server, readAccount(account).issuer] : [server];
+/** Whom a task makes this device ask: its service or a relay, and the issuer of its tokens.
+ * @param {{server: string, relay?: string, account?: string}} task */
+function serversOf(task) {
+  return task.account ? [askedOf(task), readAccount(task.account).issuer] : [askedOf(task)];
+}
+
+/** @param {{server: string, relay?: string}} service */
+function askedOf({ server, relay }) {
+  return relay ?? server;
 }
 
 /** The pattern of a server's host; ports are not part of it. @param {string} server */

@@ -46,6 +46,7 @@ export function taskRows(tasks, packs, leave) {
         message("details"),
         facts([
           [message("fact_service"), task.server],
+          ...relayFact(task),
           ...technicalFacts(task),
           [
             message("fact_round"),
@@ -68,6 +69,7 @@ export function enrolmentRows(document, keyIds, curatorIds) {
   return [
     facts([
       [message("fact_service"), document.server],
+      ...relayFact(document),
       [message("fact_signed_by"), keyIds.join(", ")],
       [message("fact_curator"), curatorIds.length > 0 ? curatorIds.join(", ") : message("curator_none")],
       [message("fact_pages"), message(document.has_urls ? "pages_yes" : "pages_no")],
@@ -75,6 +77,11 @@ export function enrolmentRows(document, keyIds, curatorIds) {
     ]),
     folded(message("details"), facts(technicalFacts(document))),
   ];
+}
+
+/** @param {{relay?: string}} list @returns {[name: string, value: string][]} */
+function relayFact({ relay }) {
+  return relay ? [[message("fact_relay"), relay]] : [];
 }
 
 /** @param {Pick<Task, "task" | "keys" | "curators">} list @returns {[name: string, value: string][]} */

@@ -31,6 +31,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Service": {
         "serve": "the collection service",
+        "relay": "brings devices' requests to a service, unread and nameless",
         "task": "what is asked, of whom, and at what cost",
         "round": "drive one round of a task",
         "aggregate": "a round's counters from files of reports",
@@ -121,6 +122,10 @@ def load_command(name: str) -> Command:
             from searchblend.cli.commands import serve
 
             return serve
+        case "relay":
+            from searchblend.cli.commands import relay
+
+            return relay
         case "task":
             from searchblend.cli.commands import task
 

@@ -24,9 +24,10 @@ from searchblend.core.errors import InputError, InvalidParameter, UsageError
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.device.consent_texts import GIVING, MODES, OFF, OPT_IN, text_digest, text_of
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
+from searchblend.device.oblivious import ObliviousTransport
 from searchblend.device.packs import FOLDER, Packs
 from searchblend.device.policy import POLICY, Policy
-from searchblend.device.rounds import UNANSWERED, OnPoint, Outcome, Participant
+from searchblend.device.rounds import UNANSWERED, OnPoint, Outcome, Participant, manifest_path
 from searchblend.device.state import FILE, DeviceState, Enrolment
 from searchblend.device.transport import Transport, check_address
 from searchblend.device.view import DeviceExport, DeviceStatus, SentTurn, device_export, device_status, sent_turns
@@ -58,7 +59,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
     ) -> None:
         self._state, self._policy, self._clock = state, policy, clock
         self._given_transport = transport
-        self._own_transport: Transport | None = None
+        self._own_transport: tuple[Enrolment, Transport] | None = None
         self._randomness, self._on_point = randomness or SystemRandomness(), on_point
         with contextlib.suppress(StorageFull):  # erasing needs room in the log; the next start tries again
             self._forget_old()
@@ -92,13 +93,17 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         consent: str = "",
         witnesses: Iterable[str] = (),
         least_witnesses: int = 0,
+        relay: str = "",
     ) -> None:
         """Take part in a task whose manifests these keys sign, and whose rounds these curators, if any are named.
 
         Collects and sends nothing before ``consent``. The argument of that name is the operator's own words to opt-in
-        users. ``least_witnesses`` of the ``witnesses`` must have cosigned the service's log.
+        users. ``least_witnesses`` of the ``witnesses`` must have cosigned the service's log. With ``relay`` every
+        request goes there, sealed to the service.
         """
         check_address(server, plain_http=plain_http)
+        if relay:
+            check_address(relay, plain_http=plain_http, field="relay")
         if len(task) != _TASK_DIGITS or not set(task) <= set("0123456789abcdef"):
             raise InvalidParameter("task", f"expected {_TASK_DIGITS} hexadecimal digits")
         pinned = _pinned(keys, "key")
@@ -121,6 +126,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             consent=consent,
             witnesses=pinned_witnesses,
             least_witnesses=least_witnesses,
+            relay=relay.rstrip("/"),
         )
         with self._state.transaction():
             before = self._state.enrolment()
@@ -151,6 +157,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             consent=document.consent,
             witnesses=witnesses,
             least_witnesses=least_witnesses,
+            relay=document.relay or "",
         )
 
     def set_account(self, link: str) -> TokenAccount:
@@ -328,14 +335,25 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         """The given one, or one to exactly this server: a later enrolment must not talk to the one before."""
         if self._given_transport is not None:
             return self._given_transport
-        if self._own_transport is None or self._own_transport.address != enrolment.server:
+        if self._own_transport is None or self._own_transport[0] != enrolment:
             self._close_transport()
-            self._own_transport = Transport(enrolment.server, plain_http=enrolment.plain_http)
-        return self._own_transport
+            self._own_transport = enrolment, self._made_transport(enrolment)
+        return self._own_transport[1]
+
+    def _made_transport(self, enrolment: Enrolment) -> Transport:
+        if not enrolment.relay:
+            return Transport(enrolment.server, plain_http=enrolment.plain_http)
+        return ObliviousTransport(
+            enrolment.server,
+            enrolment.relay,
+            manifest_path(enrolment.task),
+            lambda manifest: self._participant(enrolment).gateway_keys(manifest),
+            plain_http=enrolment.plain_http,
+        )
 
     def _close_transport(self) -> None:
         if self._own_transport is not None:
-            self._own_transport.close()
+            self._own_transport[1].close()
             self._own_transport = None
 
     def _participant(self, enrolment: Enrolment) -> Participant:

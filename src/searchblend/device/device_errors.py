@@ -41,6 +41,7 @@ REASONS: Final = {
     "bad-request": "nothing can be made that fits what the manifest asks for",
     "wrong-consent": "the round asks for consent to another text than the one that was agreed to",
     "more-than-agreed": "the round takes more searches than was agreed to",
+    "gateway-key": "the key that the relay gives out for the service is not one that the manifest names",
     "no-credential": "an opt-in contribution needs an enrolment code",
     "no-account": "reports of this task are paid with tokens, and this device has no account at their issuer",
     "wrong-issuer": "the task names another issuer of tokens than the one where this device has its account",

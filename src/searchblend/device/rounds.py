@@ -67,6 +67,10 @@ class Outcome:
     """what happened to the local-search pack"""
 
 
+def manifest_path(task: str) -> str:
+    return f"/v1/tasks/{task}/manifest"
+
+
 class Participant:
     """Takes this device's turns. Everything random comes from ``randomness``, every time from ``clock``."""
 
@@ -86,12 +90,12 @@ class Participant:
 
     def manifest(self) -> Manifest:
         """The task's manifest, fetched, believed and remembered; ``DeviceRefused`` or ``NoAnswer`` otherwise."""
-        answer = self._transport.send(
-            "GET", f"/v1/tasks/{self._enrolment.task}/manifest", at_most=self._policy.largest_manifest
-        )
+        path = manifest_path(self._enrolment.task)
+        answer = self._transport.send("GET", path, at_most=self._policy.largest_manifest)
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
-        manifest = _believed(answer.body, self._enrolment.pinned, self._enrolment.pinned_curators)
+        manifest = self._believed(answer.body)
+        self._transport.believe(manifest.gateway or ())
         known = self._state.last_log(self._enrolment.task)
         log = check_log(manifest, known, self._of_log, self._enrolment.pinned, self._enrolment.pinned_witnesses)
         self._on_point("manifest: believed")
@@ -112,6 +116,15 @@ class Participant:
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
         return answer.body
+
+    def gateway_keys(self, manifest: bytes) -> tuple[str, ...]:
+        """The keys that requests through a relay may be sealed to, if this device believes the manifest now."""
+        believed, task = self._believed(manifest), self._enrolment.task
+        check_manifest(believed, task=task, last=self._state.last_manifest(task), now=self.now(), policy=self._policy)
+        return believed.gateway or ()
+
+    def _believed(self, message: bytes) -> Manifest:
+        return _believed(message, self._enrolment.pinned, self._enrolment.pinned_curators)
 
     def now(self) -> int:
         return device_now(self._clock(), self._state.last_manifest(self._enrolment.task))

@@ -104,6 +104,8 @@ class Enrolment:
     """keys of witnesses of the log, as above"""
     least_witnesses: int = 0
     """how many of them must have cosigned a checkpoint"""
+    relay: str = ""
+    """whom to ask instead of the server, with sealed requests; empty: the server itself"""
 
     @property
     def pinned(self) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -32,22 +32,22 @@ class Answer:
     body: bytes
 
 
-def check_address(address: str, *, plain_http: bool = False) -> SplitResult:
+def check_address(address: str, *, plain_http: bool = False, field: str = "server") -> SplitResult:
     """A service's address: https, or http on this machine (or where ``plain_http`` allows it)."""
     try:
         parts = urlsplit(address)
         port_is_fine = parts.port is None or 0 < parts.port < 65536
         (parts.hostname or "").encode("idna")
     except ValueError:
-        raise InvalidParameter("server", "expected an address such as https://lists.example") from None
+        raise InvalidParameter(field, "expected an address such as https://lists.example") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine or parts.username is not None:
-        raise InvalidParameter("server", "expected an address such as https://lists.example")
+        raise InvalidParameter(field, "expected an address such as https://lists.example")
     if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:
-        raise InvalidParameter("server", "expected a path of ASCII characters without spaces")
+        raise InvalidParameter(field, "expected a path of ASCII characters without spaces")
     if parts.query or parts.fragment:
-        raise InvalidParameter("server", "expected an address without query and fragment")
+        raise InvalidParameter(field, "expected an address without query and fragment")
     if parts.scheme == "http" and not plain_http and not _is_this_machine(parts.hostname):
-        raise InvalidParameter("server", "expected https: over http anyone on the way sees who reports")
+        raise InvalidParameter(field, "expected https: over http anyone on the way sees who reports")
     return parts
 
 
@@ -88,6 +88,9 @@ class Transport:
             self.close()
             raise _no_answer(error) from None
         return self.send(method, path, body, headers=headers, at_most=at_most)
+
+    def believe(self, gateway_keys: Collection[str]) -> None:
+        """A manifest was believed, and names the keys that a gateway of the service may have."""
 
     def close(self) -> None:
         if self._open is not None:

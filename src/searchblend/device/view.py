@@ -41,6 +41,7 @@ class DeviceStatus:
 
     task: str | None
     server: str | None
+    relay: str | None
     mode: str
     paused: bool
     killed: bool
@@ -96,6 +97,7 @@ class ShownEnrolment:
     consent: str
     witnesses: dict[str, str]
     least_witnesses: int
+    relay: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +123,7 @@ def device_status(state: DeviceState, policy: Policy, now: int) -> DeviceStatus:
     return DeviceStatus(
         task=enrolment.task if enrolment else None,
         server=enrolment.server if enrolment else None,
+        relay=(enrolment.relay or None) if enrolment else None,
         mode=state.fact("mode") or OFF,
         paused=bool(state.fact("paused")),
         killed=bool(enrolment and state.fact(f"killed {enrolment.task}")),

@@ -36,6 +36,7 @@ class EnrolmentOffer:
                 tuple(point.hex() for point in curator_points(self.settings).values()),
                 settings.own_consent,
                 settings.has_urls,
+                self.settings.relay or None,
             )
         except InvalidParameter as error:
             raise Refusal("unknown-task", f"no enrolment can be given out: {error}") from error

@@ -34,6 +34,7 @@ from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.curator_process import CuratorProcess, make_curator
 from searchblend.service.workers.estimator import Estimator
+from searchblend.service.workers.gateway_keys import DAY, GatewayKeys
 from searchblend.service.workers.publisher import Publisher
 from searchblend.service.workers.signing_keys import (
     SigningKeys,
@@ -81,6 +82,9 @@ def serve(
     if settings.oidc_issuer:
         services.sso = SingleSignOn(settings, clock.now)
     _add_troubles(settings, clock, services)
+    if settings.plays("gateway"):
+        services.gateway_keys = gateway_keys(settings)
+        services.gateway_keys.make_first(clock.now())
     if settings.role == "curator":
         _run_curator(settings, clock, services, on_point, on_ready)
         return
@@ -101,6 +105,10 @@ def prepare_folders(settings: ServeSettings) -> None:
     if settings.plays("publisher"):
         SigningKeys.of(settings).add_if_none()
         require_curator(settings)
+
+
+def gateway_keys(settings: ServeSettings) -> GatewayKeys:
+    return GatewayKeys(settings.gateway_folder, settings.gateway_key_days * DAY)
 
 
 def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Services) -> None:
@@ -239,7 +247,11 @@ def make_worker(settings: ServeSettings, store: ServiceStore, clock: Clock, serv
     """Who does what: keys are read by the role that needs them, and by no other."""
     runners: list[Runner] = []
     first: list[Callable[[], int]] = []
-    each_time: list[Callable[[], int]] = [store.artifacts.wipe]
+    # A gateway reads no inner documents, and so leaves none to wipe.
+    each_time: list[Callable[[], int]] = [] if settings.role == "gateway" else [store.artifacts.wipe]
+    if settings.plays("gateway"):
+        keys = services.gateway_keys or gateway_keys(settings)
+        each_time.append(lambda: keys.keep_up(store, clock.now()))
     if settings.plays("curator"):
         # It only counts files here; keys and records are opened in a process that ends with its job.
         curator = make_curator(settings, store, clock, anonymous_intake=services.anonymous_intake)

@@ -21,6 +21,7 @@ from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.enrolment import EnrolmentOffer
 from searchblend.service.round_model import sealing_context, settings_of, shape_of, token_verifier_of
 from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.service.workers.gateway_keys import GatewayKeys
 from searchblend.service.workers.vault import Vault
 from searchblend.store.errors import UnknownName
 from searchblend.store.service_store import ServiceStore
@@ -117,6 +118,8 @@ class Services:
         """what those who join get, where the role has the signing keys"""
         self.sso: SingleSignOn | None = None
         """the issuer at which people may sign in, where one is set up"""
+        self.gateway_keys: GatewayKeys | None = None
+        """what requests that come through a relay are sealed to, where the role opens them"""
         self.is_answering: Callable[[], bool] = lambda: True
         """whether the public address is attended to"""
         self._facts: dict[tuple[str, int], RoundFacts] = {}

@@ -13,8 +13,9 @@ from typing import Any, Final
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError, listed
 from searchblend.service.process import VARIABLE
+from searchblend.wire.enrolment import check_server
 
-ROLES: Final = ("all", "collector", "intake", "curator", "publisher", "admin")
+ROLES: Final = ("all", "collector", "intake", "gateway", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"
 _OF_TESTS: Final = (VARIABLE, "SEARCHBLEND_TEST_")
 """how variables begin that are neither settings nor mistakes"""
@@ -46,12 +47,18 @@ class ServeSettings:
     """the manifests' signing keys; only the publisher needs it (``signing`` in the data directory)"""
     key_passphrase: str = ""
     """where the passphrase of signing keys and of the curator's key is: file:PATH (mode 600), env:NAME or fd:NUMBER"""
+    gateway_dir: str = ""
+    """the gateway's private keys, for requests that come through a relay (``gateway`` in the data directory)"""
+    gateway_key_days: int = 30
+    """how long a gateway's key is preferred; it is accepted for a week more"""
     curator_key: str = ""
     """the curator's public key (several with commas), for a publisher without the curator's key folder"""
     spare_key: str = ""
     """public signing keys (several with commas) that enrolments name too: one that is kept off line"""
     public_address: str = ""
     """where devices reach the service, https://…, for enrolments; empty: the address it listens at, on this machine"""
+    relay: str = ""
+    """the relay that devices ask instead, https://…, for enrolments; another company should run it"""
     host: str = "127.0.0.1"
     port: int = 8470
     health_host: str = "127.0.0.1"
@@ -118,6 +125,7 @@ class ServeSettings:
             ("port", 0, _LARGEST_PORT),
             ("health_port", 0, _LARGEST_PORT),
             ("connections", 16, 10**6),
+            ("gateway_key_days", 2, 366),
             ("reports_per_second", 0, 10**9),
             ("queue", 1, 10**7),
             ("manifest_seconds", 0, 86_400),
@@ -131,6 +139,8 @@ class ServeSettings:
             value = getattr(self, field)
             if len(value) > _LONGEST_IMPRINT or not value.isprintable():
                 raise InvalidParameter(field, f"expected one line of at most {_LONGEST_IMPRINT} printable characters")
+        if self.relay:
+            check_server("relay", self.relay)
         if self.port + _HEALTH_OFFSET > _LARGEST_PORT and not self.health_port:
             raise InvalidParameter("health_port", f"expected for a port above {_LARGEST_PORT - _HEALTH_OFFSET}")
         if self.oidc_issuer and not self.plays("admin"):
@@ -163,6 +173,10 @@ class ServeSettings:
     @property
     def vault_folder(self) -> Path:
         return Path(self.key_dir) if self.key_dir else self.folder / "keys"
+
+    @property
+    def gateway_folder(self) -> Path:
+        return Path(self.gateway_dir) if self.gateway_dir else self.folder / "gateway"
 
     @property
     def signing_folder(self) -> Path:

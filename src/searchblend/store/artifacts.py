@@ -33,6 +33,7 @@ class TrendRow:
 
 _TREND: Final = ", ".join(each.name for each in fields(TrendRow))
 """the columns of a trend"""
+_GATEWAY_KEYS: Final = "SELECT configuration, ends FROM gateway_keys"
 
 
 class Artifacts:
@@ -143,6 +144,26 @@ class Artifacts:
         """When the newest manifest of each task expires."""
         rows = self._database.execute("SELECT task, MAX(expires) FROM manifests GROUP BY task")
         return {task: int(expires) for task, expires in rows}
+
+    def record_gateway_keys(self, configurations: Mapping[bytes, int], now: int) -> int:
+        """Put key configurations of a gateway on record, each until a time, and take off those whose time is over.
+
+        How many are new. One that is on record keeps its time.
+        """
+        known = {bytes(row[0]): int(row[1]) for row in self._database.execute(_GATEWAY_KEYS)}
+        over = [(configuration,) for configuration, ends in known.items() if ends <= now]
+        new = [row for row in configurations.items() if known.get(row[0], now) <= now < row[1]]
+        if over:
+            self._database.execute_many("DELETE FROM gateway_keys WHERE configuration = ?", over)
+        if new:
+            statement = "INSERT INTO gateway_keys (configuration, ends) VALUES (?, ?) ON CONFLICT DO NOTHING"
+            self._database.execute_many(statement, new)
+        return len(new)
+
+    def gateway_keys(self, now: int) -> list[bytes]:
+        """The key configurations that devices may seal requests to, those that last longest first."""
+        rows = self._database.execute(f"{_GATEWAY_KEYS} ORDER BY ends DESC, configuration")
+        return [bytes(configuration) for configuration, ends in rows if ends > now]
 
     def add_trends(self, round_key: int, rows: Iterable[TrendRow]) -> None:
         self._database.execute_many(

@@ -170,6 +170,7 @@ _VERSION_7: Final = (
     """,
 )
 _VERSION_8: Final = ("ALTER TABLE rounds ADD COLUMN tokens TEXT",)
+_VERSION_9: Final = ("CREATE TABLE gateway_keys (configuration {blob} PRIMARY KEY, ends BIGINT NOT NULL)",)
 MIGRATIONS: Final = (
     _VERSION_1,
     _VERSION_2,
@@ -179,6 +180,7 @@ MIGRATIONS: Final = (
     _VERSION_6,
     _VERSION_7,
     _VERSION_8,
+    _VERSION_9,
 )
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 _HAS_TABLES: Final = {
@@ -205,7 +207,7 @@ BACKED_UP: Final = (
     "people",
     "trends",
 )
-"""what a backup holds: all but sealed records, and who is signed in"""
+"""what a backup holds: all but sealed records, who is signed in, and keys that their holder puts on record again"""
 _LATER: Final = "the database was made by a later version of searchblend"
 
 
@@ -296,19 +298,29 @@ _ENDS_ROUNDS: Final[Privileges] = {
     "seen": _FORGET,
     "spent_tokens": _FORGET,
 }
+_COLLECTOR: Final[Privileges] = {
+    **_ALL,
+    "counts": _COUNT,
+    "refusals": _COUNT,
+    "seen": _APPEND,
+    "spent_tokens": _APPEND,
+}
+_INTAKE: Final[Privileges] = {
+    **_ALL,
+    "contributions": ("SELECT", "INSERT", "UPDATE (sealed, withdrawn)"),
+    "enrolments": _READ,
+    "refusals": _COUNT,
+}
 GRANTS: Final[Mapping[str, Privileges]] = {
-    "collector": {
-        **_ALL,
-        "counts": _COUNT,
-        "refusals": _COUNT,
-        "seen": _APPEND,
-        "spent_tokens": _APPEND,
-    },
-    "intake": {
-        **_ALL,
-        "contributions": ("SELECT", "INSERT", "UPDATE (sealed, withdrawn)"),
-        "enrolments": _READ,
-        "refusals": _COUNT,
+    "collector": _COLLECTOR,
+    "intake": _INTAKE,
+    "gateway": {
+        **_COLLECTOR,
+        **_INTAKE,
+        "artifacts": _READ,
+        "documents": _READ,
+        "gateway_keys": ("SELECT", "INSERT", "DELETE"),
+        "manifests": _READ,
     },
     "curator": {
         **_ALL,
@@ -328,6 +340,7 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         **_ALL,
         **_ENDS_ROUNDS,
         "artifacts": _APPEND,
+        "gateway_keys": _READ,
         "ledger": _APPEND,
         "manifests": _APPEND,
         "release_files": ("INSERT",),

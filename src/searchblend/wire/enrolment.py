@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeAlias
 
-from searchblend.core.documents import Matching, Strict, check, decode, encode
+from searchblend.core.documents import Matching, Strict, absent, check, decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.wire.canonical import canonical_json
 
@@ -28,7 +28,8 @@ _PORT: Final = re.compile(r":([0-9]+)(?:/|$)")
 _LARGEST_PORT: Final = 65_535
 _LINK: Final = re.compile("(?:.*#)?([A-Za-z0-9_-]+)")
 _BLANKS: Final = " \t\r\n"
-Server: TypeAlias = Annotated[str, Matching(_SERVER, "https://…, or http:// on this machine, without a / at the end")]
+_AN_ADDRESS: Final = Matching(_SERVER, "https://…, or http:// on this machine, without a / at the end")
+Server: TypeAlias = Annotated[str, _AN_ADDRESS]
 TaskId: TypeAlias = Annotated[str, Matching("[0-9a-f]{32}", "32 hexadecimal digits")]
 PublicKey: TypeAlias = Annotated[str, Matching("04[0-9a-f]{128}", "a public key: 04 and 128 hexadecimal digits")]
 
@@ -47,11 +48,14 @@ class EnrolmentDocument(Strict):
     """the operator's own words to opt-in users"""
     has_urls: bool = True
     """whether the list has web pages"""
+    relay: Server | None = absent()
+    """where requests go instead, sealed: an oblivious relay, which someone else runs"""
 
     def __post_init__(self) -> None:
         check(self)
-        if not _has_possible_port(self.server):
-            raise InvalidParameter("server", f"expected a port of at most {_LARGEST_PORT}")
+        check_server("server", self.server)
+        if self.relay is not None:
+            check_server("relay", self.relay)
         if not 1 <= len(self.keys) <= MOST_KEYS:
             raise InvalidParameter("keys", f"expected 1 to {MOST_KEYS} public keys")
         if len(self.curators) > MOST_KEYS:
@@ -63,6 +67,14 @@ class EnrolmentDocument(Strict):
 def is_origin(address: str) -> bool:
     """Whether it is https://HOST, or http:// on this machine, each with a port or without, and nothing more."""
     return re.fullmatch(ORIGIN, address) is not None and _has_possible_port(address)
+
+
+def check_server(field: str, address: str) -> None:
+    """Refuse what no device would take for an address."""
+    if not _AN_ADDRESS.admits(address):
+        raise InvalidParameter(field, f"expected {_AN_ADDRESS.expected}")
+    if not _has_possible_port(address):
+        raise InvalidParameter(field, f"expected a port of at most {_LARGEST_PORT}")
 
 
 def enrolment_link(page: str, document: EnrolmentDocument) -> str:

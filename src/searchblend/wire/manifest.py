@@ -30,6 +30,7 @@ LARGEST: Final = 64 * 1024
 MOST_SIGNATURES: Final = 8
 PHASES: Final = ("idle", "opt-in", "client")
 MOST_DELTAS: Final = 8
+MOST_GATEWAY_KEYS: Final = 4
 MOST_RECORDS: Final = 20
 """m_C and m_O that devices take part in, compiled in; as many sealed records of up to 200 bytes fit into one message"""
 LARGEST_EPSILON: Final = 4.0
@@ -175,6 +176,8 @@ class Manifest:
     optin: OptinPart | None
     client: ClientPart | None
     pack: PackPart | None
+    gateway: tuple[str, ...] | None = absent()
+    """SHA-256 of each key configuration of the oblivious gateway that devices may seal requests to"""
     received: JsonObject | None = field(default=None, init=False, compare=False, repr=False)
     """the document that it was read from, with the fields of later minor versions"""
 
@@ -189,10 +192,16 @@ class Manifest:
 
 
 _PARTS: Final = {"optin": OptinPart, "client": ClientPart, "pack": PackPart}
-_SINCE: Final = {("optin", "settings"): 1, ("optin", "curator"): 1, ("client", "tokens"): 2, ("pack", "log"): 2}
-"""the minor version that a part's field came with; earlier manifests do without"""
-_OPTIONAL: Final = {("client", "tokens"), ("pack", "log")}
-"""fields that a part need not have"""
+_SINCE: Final = {
+    ("optin", "settings"): 1,
+    ("optin", "curator"): 1,
+    ("client", "tokens"): 2,
+    ("pack", "log"): 2,
+    ("manifest", "gateway"): 2,
+}
+"""the minor version that a field came with; earlier manifests do without"""
+_OPTIONAL: Final = {("client", "tokens"), ("pack", "log"), ("manifest", "gateway")}
+"""fields that need not be there"""
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -234,23 +243,29 @@ def decode_payload(payload: bytes) -> Manifest:
     document = parse_canonical(payload, "manifest")
     if not isinstance(document, dict):
         raise MessageError("manifest: expected an object")
-    _check_fields(document, _json_types(Manifest), "manifest")
+    _check_fields(document, _asked("manifest", Manifest, document), "manifest")
     if (document["format"], document["version"]) != (FORMAT, MANIFEST_VERSION):
         raise MessageError(f"manifest: expected {FORMAT} version {MANIFEST_VERSION}")
     for part, kind in _PARTS.items():
         if document[part] is not None:
-            types_of = _json_types(kind)
-            asked = {name: types_of[name] for name in types_of if _is_asked(part, name, document)}
-            _check_fields(document[part], asked, f"manifest: {part}")
+            _check_fields(document[part], _asked(part, kind, document), f"manifest: {part}")
     _check_values(document)
     manifest = decode(Manifest, _without_later_fields(document))
     object.__setattr__(manifest, "received", document)
     return manifest
 
 
+def _asked(part: str, kind: Any, document: JsonObject) -> Mapping[str, tuple[type, ...]]:
+    """The fields that a part has in the minor version of this manifest, each with its types."""
+    types_of = _json_types(kind)
+    return {name: types_of[name] for name in types_of if _is_asked(part, name, document)}
+
+
 def _is_asked(part: str, name: str, document: JsonObject) -> bool:
-    is_known = bool(document["minor"] >= _SINCE.get((part, name), 0))
-    return is_known and ((part, name) not in _OPTIONAL or (isinstance(document[part], dict) and name in document[part]))
+    minor, given = document.get("minor"), document if part == "manifest" else document[part]
+    version = minor if isinstance(minor, int) else MANIFEST_MINOR
+    is_known = version >= _SINCE.get((part, name), 0)
+    return is_known and ((part, name) not in _OPTIONAL or (isinstance(given, dict) and name in given))
 
 
 def _without_later_fields(document: JsonObject) -> JsonObject:
@@ -321,12 +336,19 @@ def _check_values(document: JsonObject) -> None:
         _check_curator(document["optin"])
     if document["client"] is not None and _is_asked("client", "tokens", document):
         _check_tokens(document["client"]["tokens"])
+    if _is_asked("manifest", "gateway", document) and not _are_digests(document["gateway"]):
+        raise MessageError(f"manifest: gateway: expected at most {MOST_GATEWAY_KEYS} times 64 hexadecimal digits")
     if document["pack"] is not None:
         _check_deltas(document["pack"]["deltas"])
         _check_log_head(document["pack"].get("log"))
     for name in ("epsilon", "delta"):
         if not re.fullmatch(r"[0-9]+(\.[0-9]+)?(e-?[0-9]+)?", document[name]):
             raise MessageError(f"manifest: {name}: expected a number written as a text")
+
+
+def _are_digests(values: list[Any]) -> bool:
+    are_texts = all(isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) for value in values)
+    return are_texts and len(values) <= MOST_GATEWAY_KEYS
 
 
 def _check_curator(optin: JsonObject) -> None:

@@ -11,15 +11,18 @@ import pytest
 from starlette.testclient import TestClient
 
 from console_person import Person
+from relay_parts import ask_sealed
 from restricted_roles import RestrictedRoles
 from searchblend.accounting.totals import BudgetCap
 from searchblend.core.privacy import Budget
+from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
 from searchblend.service.arrivals import ArrivalLog
 from searchblend.service.console.sign_in import console_table
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.health import health_app
 from searchblend.service.round_model import sealing_context, shape_of
+from searchblend.service.serve import gateway_keys
 from searchblend.service.services import Services
 from searchblend.service.telemetry import Logbook
 from searchblend.store.backup import write_backup
@@ -33,7 +36,7 @@ from searchblend.wire.sealed import seal_records
 from service_parts import SMALL, people
 
 pytestmark = pytest.mark.database_server
-HTTP = ("collector", "intake", "publisher", "admin")
+HTTP = ("collector", "intake", "gateway", "publisher", "admin")
 
 
 class Played:
@@ -90,15 +93,18 @@ class Played:
         found = self.current
         with self.roles.parts("owner") as owner:
             messages = owner.messages(found, people(n, seed=2))
-        with self.roles.parts("collector") as collector:
-            collector.count(found, messages)
-            batch = decode_reports(messages[0], shape_of(found))
-            paid = Arrivals(found.key, batch.ids, batch.counters, b"n" * 32)
-            collector.store.reports.add([paid], self.roles.clock.now())
+        for role, part in (("collector", messages[:-10]), ("gateway", messages[-10:])):
+            with self.roles.parts(role) as collector:
+                collector.count(found, part)
+                batch = decode_reports(part[0], shape_of(found))
+                paid = Arrivals(found.key, batch.ids, batch.counters, part[0][-32:])
+                collector.store.reports.add([paid], self.roles.clock.now())
         at = f"/v1/tasks/{self.task}/rounds/{found.number}/reports"
         kind = {"content-type": "application/vnd.searchblend.report"}
         assert self.clients["collector"].post(at, content=messages[0], headers=kind).status_code == 200
         assert self.clients["collector"].post(at, content=b"x", headers=kind).status_code == 400
+        assert ask_sealed(self.clients["gateway"], "POST", at, messages[0], kind).status == 200
+        assert ask_sealed(self.clients["gateway"], "POST", at, b"x", kind).status == 400
 
     def finish_by(self, role):
         for _ in range(2):
@@ -202,6 +208,9 @@ def play(played: Played) -> None:
         auditor.lifecycle.export_audit("jsonl", actor="os:t")
         auditor.store.audit.verify()
         auditor.store.ledger.check()
+    for _ in range(3):  # keys that come and go
+        roles.work("gateway", "publisher")
+        roles.clock.time += 40 * 86_400
 
 
 def exchange_the_key(played: Played) -> None:
@@ -216,12 +225,18 @@ def exchange_the_key(played: Played) -> None:
 def intake_requests(played: Played) -> None:
     found = played.current
     at = f"/v1/tasks/{played.task}/rounds/{found.number}/contributions"
-    code = played.admin("POST", f"/tasks/{played.task}/enrolments", json={"count": 1}).json()["codes"][0]
+    code, other = played.admin("POST", f"/tasks/{played.task}/enrolments", json={"count": 2}).json()["codes"]
     kind = {"content-type": "application/vnd.searchblend.sealed", "authorization": f"Bearer {code}"}
     intake = played.clients["intake"]
     assert intake.post(at, content=b"x", headers=kind).status_code == 400
     assert intake.delete(at, headers=kind).status_code == 204
     assert intake.delete(at, headers={**kind, "authorization": "Bearer sbe_wrong-wrong-wrong"}).status_code == 401
+    gateway, fields = played.clients["gateway"], {**kind, "authorization": f"Bearer {other}"}
+    context = sealing_context(found)
+    sealed = seal_records([Record("x", "http://x.example")], context, context.tag_of(other), found.public_key)
+    assert ask_sealed(gateway, "POST", at, b"x", fields).status == 400
+    assert ask_sealed(gateway, "POST", at, sealed, fields).status == 200
+    assert ask_sealed(gateway, "DELETE", at, b"", fields).status == 204
 
 
 def close_with_counts_of_files(played: Played) -> None:
@@ -239,6 +254,9 @@ def read_public(played: Played) -> None:
         assert publisher.get(path).status_code == 200
     files = publisher.get(f"/v1/tasks/{played.task}/rounds/1/files").json()["files"]
     assert publisher.get(f"/v1/artifacts/{files['result.json']}").status_code == 200
+    manifest, result = f"/v1/tasks/{played.task}/manifest", f"/v1/artifacts/{files['result.json']}"
+    for path in (manifest, result, "/v1/log/checkpoint"):
+        assert ask_sealed(played.clients["gateway"], "GET", path).status == 200
     for role in HTTP:
         assert played.health[role].get("/readyz").status_code == 200, role
         assert played.health[role].get("/metrics").status_code == 200, role
@@ -271,6 +289,9 @@ def played(tmp_path_factory):
             clients, health = {}, {}
             for role in HTTP:
                 services = Services(roles.urls[role], clock=roles.clock, logbook=Logbook(roles.log))
+                if role == "gateway":
+                    services.gateway_keys = gateway_keys(roles.settings(role))
+                    services.gateway_keys.make_first(roles.clock.now())
                 clients[role] = stack.enter_context(TestClient(build_app(services, role)))
                 with_rounds = role == "admin"
                 watched = health_app(services, Connections(10, 10), with_rounds=with_rounds)

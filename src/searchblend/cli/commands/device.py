@@ -125,6 +125,7 @@ def _add_enrol(actions: Commands) -> None:
     parser.add_argument(
         "--least-witnesses", type=int, default=0, metavar="N", help="how many witnesses must have cosigned the log (0)"
     )
+    parser.add_argument("--relay", default="", metavar="URL", help="a relay to ask instead, with sealed requests")
     parser.add_argument("--code", metavar="CODE", help="the enrolment code, for opt-in contributions")
     parser.add_argument("--no-urls", action="store_true", help="the task collects queries without results")
     parser.add_argument("--plain-http", action="store_true", help="allow http to another computer (not private)")
@@ -184,7 +185,7 @@ def run(options: argparse.Namespace) -> None:
 def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
     by_hand = [options.server, options.task, options.key]
     if options.enrolment is not None:
-        if any(by_hand) or options.curator_key or options.no_urls or options.plain_http:
+        if any(by_hand) or options.curator_key or options.no_urls or options.plain_http or options.relay:
             raise UsageError(
                 "a link or a file says all of the enrolment but --code and the witnesses: leave the other options out"
             )
@@ -201,6 +202,7 @@ def _enrol(agent: DeviceAgent, options: argparse.Namespace) -> None:
             curators=options.curator_key,
             witnesses=options.witness,
             least_witnesses=options.least_witnesses,
+            relay=options.relay,
         )
     else:
         raise UsageError("expected an enrolment link or file, or --server, --task and --key")

@@ -47,15 +47,20 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--role", metavar="ROLE", help="part of the service: all, collector, intake, curator, publisher or admin (all)"
+        "--role",
+        metavar="ROLE",
+        help="part of the service: all, collector, intake, gateway, curator, publisher or admin (all)",
     )
     add_place(parser)
     parser.add_argument("--key-dir", metavar="DIR", help="the rounds' private keys, for the curator")
     parser.add_argument("--signing-dir", metavar="DIR", help="the manifests' signing keys, for the publisher")
     add_passphrase(parser)
+    parser.add_argument("--gateway-dir", metavar="DIR", help="the keys of requests that come through a relay")
+    parser.add_argument("--gateway-key-days", metavar="N", help="days for which such a key is preferred (30)")
     parser.add_argument("--curator-key", metavar="HEX", help="the curator's public key, for the publisher")
     parser.add_argument("--spare-key", metavar="HEX", help="a public signing key kept off line, for enrolments")
     parser.add_argument("--public-address", metavar="URL", help="where devices reach the service, for enrolments")
+    parser.add_argument("--relay", metavar="URL", help="the relay that devices ask instead, for enrolments")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as TOML; flags and environment go first")
     parser.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="port to listen on; 0 for any that is free (8470)")

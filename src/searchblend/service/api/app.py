@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import Lifespan
 
 from searchblend.service.api.admin_api import AdminApi
 from searchblend.service.api.answers import Refusal, problem_response
 from searchblend.service.api.device_api import Collector, Distribution, Intake
+from searchblend.service.api.gateway import Gateway
 from searchblend.service.api.operations import Handler, Operation, openapi_document
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint
@@ -22,7 +24,7 @@ from searchblend.service.console.visit import error_page
 from searchblend.service.http.health import healthz
 from searchblend.service.services import Services
 
-TAGS: Final = ("collector", "intake", "publisher", "admin")
+TAGS: Final = ("collector", "intake", "gateway", "publisher", "admin")
 _FOR_PEOPLE: Final = ("/console", "/trends/", "/enrol/")
 """addresses whose errors are pages, not documents"""
 _ANONYMOUS: Final = Imprint()
@@ -31,12 +33,13 @@ ROLE_TAGS: Final[dict[str, tuple[str, ...]]] = {"all": TAGS, **{tag: (tag,) for 
 
 def all_operations(services: Services, *, manifest_seconds: int = 60) -> list[Operation]:
     """Everything that the service answers, whatever the role."""
-    return [
+    public = [
         *Collector(services).operations(),
         *Intake(services).operations(),
         *Distribution(services, manifest_seconds=manifest_seconds).operations(),
-        *AdminApi(services).operations(),
     ]
+    devices = _application(_routes([operation for operation in public if operation.for_devices], services))
+    return [*public, *Gateway(services, devices).operations(), *AdminApi(services).operations()]
 
 
 def build_app(
@@ -60,10 +63,7 @@ def build_app(
     operations = [
         operation for operation in all_operations(services, manifest_seconds=manifest_seconds) if operation.tag in tags
     ]
-    routes = [
-        Route(operation.path, _guarded(operation.handler, operation.name, services), methods=[operation.method])
-        for operation in operations
-    ]
+    routes = _routes(operations, services)
     document = openapi_document(operations)
 
     async def openapi(request: Request) -> Response:
@@ -85,6 +85,17 @@ def build_app(
         finally:
             await services.stop()
 
+    return _application(routes, lifespan)
+
+
+def _routes(operations: Iterable[Operation], services: Services) -> list[Route]:
+    return [
+        Route(operation.path, _guarded(operation.handler, operation.name, services), methods=[operation.method])
+        for operation in operations
+    ]
+
+
+def _application(routes: list[Route], lifespan: Lifespan[Starlette] | None = None) -> Starlette:
     handlers: dict[int, Callable[[Request, Exception], Awaitable[Response]]] = {
         404: _problem_handler("not-found"),
         405: _problem_handler("method-not-allowed"),

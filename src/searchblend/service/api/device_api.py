@@ -85,6 +85,7 @@ class Collector:
                 "collector",
                 takes=REPORT_MEDIA_TYPE,
                 problems=_PROBLEMS,
+                for_devices=True,
             ),
             Operation(
                 "POST",
@@ -234,6 +235,7 @@ class Intake:
                     "too-large",
                     "unsupported-media-type",
                 ),
+                for_devices=True,
             ),
             Operation(
                 "DELETE",
@@ -243,6 +245,7 @@ class Intake:
                 "intake",
                 status=204,
                 problems=problems,
+                for_devices=True,
             ),
         ]
 
@@ -292,9 +295,13 @@ class Distribution:
         self._media_types: dict[str, str] = {}
 
     def operations(self) -> list[Operation]:
-        def get(path: str, handler: Handler, gives: type | str, summary: str) -> Operation:
+        def get(
+            path: str, handler: Handler, gives: type | str, summary: str, *, for_devices: bool = False
+        ) -> Operation:
             problems = ("unknown-task", "storage-unavailable") if "{task}" in path else ("not-found",)
-            return Operation("GET", path, handler, summary, "publisher", gives=gives, problems=problems)
+            return Operation(
+                "GET", path, handler, summary, "publisher", gives=gives, problems=problems, for_devices=for_devices
+            )
 
         task = "/v1/tasks/{task}"
         return [
@@ -303,6 +310,7 @@ class Distribution:
                 self.manifest,
                 ManifestEnvelope,
                 "The signed manifest: what the task asks of devices now.",
+                for_devices=True,
             ),
             get(
                 f"{task}/enrolment",
@@ -310,20 +318,34 @@ class Distribution:
                 EnrolmentDocument,
                 "What a person needs to join: the service's address and the public keys that devices pin.",
             ),
-            get("/v1/log/checkpoint", self.checkpoint, CHECKPOINT_MEDIA_TYPE, "The newest checkpoint of the log."),
+            get(
+                "/v1/log/checkpoint",
+                self.checkpoint,
+                CHECKPOINT_MEDIA_TYPE,
+                "The newest checkpoint of the log.",
+                for_devices=True,
+            ),
             get(
                 "/v1/log/tile/{level}/{tile}",
                 self.tile,
                 TILE_MEDIA_TYPE,
                 "A full tile of the log: 256 hashes, or at level `entries` what was logged.",
+                for_devices=True,
             ),
             get(
                 "/v1/log/tile/{level}/{tile}.p/{width}",
                 self.tile,
                 TILE_MEDIA_TYPE,
                 "The first hashes or entries of a tile.",
+                for_devices=True,
             ),
-            get("/v1/artifacts/{sha256}", self.artifact, "*/*", "A published file, under the SHA-256 of its bytes."),
+            get(
+                "/v1/artifacts/{sha256}",
+                self.artifact,
+                "*/*",
+                "A published file, under the SHA-256 of its bytes.",
+                for_devices=True,
+            ),
             get(
                 f"{task}/trends",
                 self.trends,

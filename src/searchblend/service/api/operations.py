@@ -38,6 +38,8 @@ class Operation:
     """the class of a JSON answer, or the media type of another one"""
     status: int = 200
     problems: tuple[str, ...] = ()
+    for_devices: bool = False
+    """whether the gateway asks it too, for those who come through a relay"""
 
     @property
     def name(self) -> str:

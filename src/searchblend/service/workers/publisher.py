@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +51,7 @@ from searchblend.wire.manifest import (
     FORMAT,
     MANIFEST_MINOR,
     MANIFEST_VERSION,
+    MOST_GATEWAY_KEYS,
     MOST_SIGNATURES,
     ClientPart,
     LogHead,
@@ -319,6 +321,7 @@ class Publisher(RoundJobs):
             optin=_optin_part(current, settings) if phase == "opt-in" and current else None,
             client=self._client_part(current) if phase == "client" and current else None,
             pack=pack_part(self._store, rounds),
+            gateway=gateway_digests(self._store, now),
         )
 
     def _is_curators(self, wanted: Manifest) -> bool:
@@ -353,6 +356,12 @@ class Publisher(RoundJobs):
 
 def _entry_of(task: str, latest: tuple[int, int, bytes]) -> LogEntry:
     return LogEntry.of_manifest(task, latest[0], decode_signed(latest[2]).payload)
+
+
+def gateway_digests(store: ServiceStore, now: int) -> tuple[str, ...]:
+    """The manifest's ``gateway``: the keys that a gateway has put on record."""
+    newest = store.artifacts.gateway_keys(now)[:MOST_GATEWAY_KEYS]
+    return tuple(sorted(hashlib.sha256(configuration).hexdigest() for configuration in newest))
 
 
 def _is_current(message: bytes, wanted: Manifest, keys: Sequence[SigningKey]) -> bool:

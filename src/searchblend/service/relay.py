@@ -1,0 +1,441 @@
+"""An oblivious relay (RFC 9458): takes sealed requests of devices, and brings them to one gateway without saying whose.
+
+It has no key and reads nothing. To the gateway it sends the sealed bytes, their media type and their length, over
+connections of its own; to the device it returns what the gateway sealed, and no other header. Requests wait for others,
+up to a number and a time, and leave in random order: when and in which order they came does not show behind it. The
+gateway's key configuration is fetched here for all devices, so that the gateway cannot give each its own. Addresses are
+in no log and no metric.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import random
+import socket
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.service.api.answers import Refusal, problem_response, read_body
+from searchblend.service.api.operations import Handler
+from searchblend.service.http.connections import Connections
+from searchblend.service.http.health import health_listener, healthz
+from searchblend.service.http.server import HttpServer
+from searchblend.service.process import affordable_connections, no_core_files
+from searchblend.service.serve import check_tls, listen, port_of, stop_on_signals
+from searchblend.service.telemetry import PLAIN, Logbook, ServiceMetrics
+from searchblend.wire.ohttp import (
+    KEYS_MEDIA_TYPE,
+    LARGEST_KEYS,
+    LARGEST_REQUEST,
+    REQUEST_MEDIA_TYPE,
+    RESPONSE_MEDIA_TYPE,
+    decode_configurations,
+    largest_response,
+)
+from searchblend.wire.problems import MEDIA_TYPE as PROBLEM_MEDIA_TYPE
+
+LARGEST_ANSWER: Final = largest_response(32 * 2**20)
+"""a pack"""
+MOST_WAITING: Final = 4_096
+"""requests that wait for their batch, or for the gateway"""
+KEYS_SECONDS: Final = 300.0
+"""how long devices get the same key configuration before it is asked for again"""
+_AGAIN_SECONDS: Final = 1.0
+"""when the gateway did not give it"""
+_STALE_KEYS_SECONDS: Final = 86_400.0
+"""how long the last one is given out while the gateway does not answer: as long as it is announced before"""
+_CONNECTIONS_OUT: Final = 16
+_LARGE: Final = 2**20
+_MOST_LARGE: Final = 4
+"""answers of more than 1 MiB that are read from the gateway at once"""
+_LARGEST_PROBLEM: Final = 4_096
+
+
+@dataclass(frozen=True)
+class RelaySettings:
+    """One relay, for one gateway."""
+
+    gateway: str
+    """the gateway's address, to its last path segment"""
+    host: str = "127.0.0.1"
+    port: int = 8480
+    health_host: str = "127.0.0.1"
+    health_port: int = 9480
+    delay: float = 1.0
+    """seconds that a request waits for others, at most"""
+    batch: int = 64
+    """requests that leave at once, without waiting longer"""
+    connections: int = 4_000
+    peer_seconds: float = 30.0
+    gateway_seconds: float = 15.0
+    """how long the gateway may keep silent"""
+    stop_seconds: float = 30.0
+    tls_certificate: str = ""
+    tls_key: str = ""
+    plain_http: bool = False
+    """whether the gateway may be asked over http on another machine"""
+
+    def __post_init__(self) -> None:
+        for field, least, most in (
+            ("delay", 0, 10),
+            ("batch", 1, MOST_WAITING // 4),
+            ("connections", 16, 10**6),
+            ("peer_seconds", 1, 3600),
+            ("gateway_seconds", 1, 60),
+            ("stop_seconds", 1, 3600),
+        ):
+            if not least <= getattr(self, field) <= most:
+                raise InvalidParameter(field, f"expected {least} to {most}")
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise InvalidParameter("tls_certificate", "expected tls_key as well")
+        gateway_parts(self.gateway, plain_http=self.plain_http)
+
+
+def gateway_parts(address: str, *, plain_http: bool) -> SplitResult:
+    """A gateway's address: https, or http on this machine."""
+    try:
+        parts = urlsplit(address)
+        is_usable = parts.port is None or 0 < parts.port < 65536
+    except ValueError:
+        raise InvalidParameter("gateway", "expected an address such as https://lists.example/…") from None
+    is_visible = address.isascii() and address.isprintable() and " " not in address
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_usable or not is_visible:
+        raise InvalidParameter("gateway", "expected an address such as https://lists.example/…")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise InvalidParameter("gateway", "expected an address without user, query and fragment")
+    is_here = parts.hostname in ("localhost", "::1") or parts.hostname.startswith("127.")
+    if parts.scheme == "http" and not plain_http and not is_here:
+        raise InvalidParameter("gateway", "expected https, or --plain-http: anyone on the way sees the relay's traffic")
+    return parts
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What the gateway answered, as far as a device gets it."""
+
+    status: int
+    media_type: str
+    content: bytes
+
+
+class GatewayOut(Exception):
+    """The gateway gave no answer that can be passed on."""
+
+
+class GatewayLine:
+    """Asks the gateway, from threads that each keep a connection."""
+
+    def __init__(self, address: str, seconds: float, *, plain_http: bool = False) -> None:
+        self._parts = gateway_parts(address, plain_http=plain_http)
+        self._seconds = seconds
+        self._threads = ThreadPoolExecutor(_CONNECTIONS_OUT, thread_name_prefix="gateway")
+        self._own = threading.local()
+        self._open: set[http.client.HTTPConnection] = set()
+        self._large = threading.BoundedSemaphore(_MOST_LARGE)
+        self._tls = ssl.create_default_context() if self._parts.scheme == "https" else None
+
+    async def ask(self, method: str, message: bytes = b"") -> Passed:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, method, message)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for connection in list(self._open):
+            connection.close()
+
+    def _ask(self, method: str, message: bytes) -> Passed:
+        """A connection that the gateway has closed meanwhile is made anew, once: the same bytes count once."""
+        used = getattr(self._own, "connection", None)
+        try:
+            return self._once(method, message)
+        except (http.client.RemoteDisconnected, ConnectionError) as error:
+            self._drop()
+            if used is None:
+                raise GatewayOut from error
+        except (OSError, http.client.HTTPException) as error:
+            self._drop()
+            raise GatewayOut from error
+        try:
+            return self._once(method, message)
+        except (OSError, http.client.HTTPException) as error:
+            self._drop()
+            raise GatewayOut from error
+
+    def _once(self, method: str, message: bytes) -> Passed:
+        connection = self._connection()
+        connection.putrequest(method, self._parts.path or "/", skip_accept_encoding=True)
+        if method == "POST":
+            connection.putheader("Content-Type", REQUEST_MEDIA_TYPE)
+            connection.putheader("Content-Length", str(len(message)))
+        connection.endheaders(message or None)
+        answer = connection.getresponse()
+        size = answer.length
+        if size is None or size > LARGEST_ANSWER:
+            raise http.client.HTTPException  # an answer without a length may have been cut off
+        with self._large if size > _LARGE else contextlib.nullcontext():
+            content = answer.read()
+        if answer.will_close:
+            self._drop()
+        return Passed(answer.status, answer.getheader("Content-Type", "").partition(";")[0].strip().lower(), content)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        known: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if known is None:
+            host, port = self._parts.hostname or "", self._parts.port
+            known = (
+                http.client.HTTPConnection(host, port, timeout=self._seconds)
+                if self._tls is None
+                else http.client.HTTPSConnection(host, port, timeout=self._seconds, context=self._tls)
+            )
+            self._own.connection = known
+            self._open.add(known)
+        return known
+
+    def _drop(self) -> None:
+        if (known := getattr(self._own, "connection", None)) is not None:
+            known.close()
+            self._open.discard(known)
+        self._own.connection = None
+
+
+class Batches:
+    """Requests wait here until there are ``most`` of them or the first has waited ``seconds``; they leave in random
+    order. Belongs to one event loop."""
+
+    def __init__(self, most: int, seconds: float, on_leave: Callable[[], None] = lambda: None) -> None:
+        self._most, self._seconds, self._on_leave = most, seconds, on_leave
+        self._waiting: list[asyncio.Future[None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closing = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def turn(self) -> None:
+        """Returns when the request's batch leaves."""
+        loop = asyncio.get_running_loop()
+        own = loop.create_future()
+        self._waiting.append(own)
+        if len(self._waiting) >= self._most or self._is_closing:
+            self.leave()
+        elif self._timer is None:
+            self._timer = loop.call_later(self._seconds, self.leave)
+        await own
+
+    def leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        leaving, self._waiting = self._waiting, []
+        random.SystemRandom().shuffle(leaving)
+        for one in leaving:
+            if not one.done():
+                one.set_result(None)
+        if leaving:
+            self._on_leave()
+
+    def close(self) -> None:
+        """From now on nothing waits."""
+        self._is_closing = True
+        self.leave()
+
+
+class Relay:
+    """The routes of a relay."""
+
+    def __init__(
+        self,
+        line: GatewayLine,
+        batches: Batches,
+        metrics: ServiceMetrics,
+        logbook: Logbook,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._line, self._batches, self._metrics, self._logbook, self._now = line, batches, metrics, logbook, now
+        self._n_inside = 0
+        self._keys: tuple[bytes, float] | None = None
+        self.is_answered: bool | None = None
+        """whether the gateway gave an answer when it was asked last; None before it was asked"""
+
+    def app(self) -> Starlette:
+        @contextlib.asynccontextmanager
+        async def lifespan(app: Starlette) -> AsyncIterator[None]:
+            following = asyncio.create_task(self.follow_keys())
+            try:
+                yield
+            finally:
+                following.cancel()
+
+        routes = [
+            Route("/", self._guarded(self.keys), methods=["GET"]),
+            Route("/", self._guarded(self.take), methods=["POST"]),
+            Route("/healthz", healthz, methods=["GET"]),
+        ]
+        return Starlette(routes=routes, lifespan=lifespan)
+
+    async def take(self, request: Request) -> Response:
+        """A device's sealed request."""
+        message = await read_body(request, media_type=REQUEST_MEDIA_TYPE, at_most=LARGEST_REQUEST)
+        if self._n_inside >= MOST_WAITING:
+            raise Refusal("overloaded")
+        self._n_inside += 1
+        try:
+            await self._batches.turn()
+            passed = await self._ask("POST", message)
+        finally:
+            self._n_inside -= 1
+        return _to_device(passed)
+
+    async def keys(self, request: Request) -> Response:
+        """The gateway's key configuration, the same for all who ask; asking makes no request to the gateway."""
+        if self._keys is None or self._now() - self._keys[1] > _STALE_KEYS_SECONDS:
+            raise Refusal("overloaded", "the gateway's key is not known now")
+        headers = {"Cache-Control": f"public, max-age={int(KEYS_SECONDS)}"}
+        return Response(self._keys[0], headers=headers, media_type=KEYS_MEDIA_TYPE)
+
+    async def follow_keys(self) -> None:
+        """Ask the gateway for its key configuration, again and again."""
+        while True:
+            try:
+                await self._fetch_keys()
+            except (GatewayOut, MessageError):
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                await asyncio.sleep(KEYS_SECONDS)
+
+    async def _fetch_keys(self) -> None:
+        passed = await self._ask("GET")
+        if passed.status != 200 or passed.media_type != KEYS_MEDIA_TYPE or len(passed.content) > LARGEST_KEYS:
+            raise GatewayOut
+        decode_configurations(passed.content)
+        self._keys = passed.content, self._now()
+
+    async def _ask(self, method: str, message: bytes = b"") -> Passed:
+        try:
+            passed = await self._line.ask(method, message)
+        except GatewayOut:
+            self._note(False)
+            raise
+        self._note(True)
+        return passed
+
+    def _note(self, is_answered: bool) -> None:
+        if is_answered != self.is_answered and (self.is_answered is not None or not is_answered):
+            self._logbook.write("the gateway answers again" if is_answered else "the gateway does not answer")
+        self.is_answered = is_answered
+
+    def _guarded(self, handler: Handler) -> Handler:
+        async def handle(request: Request) -> Response:
+            result = "passed on"
+            try:
+                return await handler(request)
+            except GatewayOut:
+                result = "gateway"
+                return problem_response("overloaded", "the gateway does not answer")
+            except Refusal as refusal:
+                result = refusal.problem
+                return problem_response(refusal.problem, refusal.detail)
+            except ClientDisconnect:
+                result = "malformed"
+                return problem_response("malformed")
+            except Exception as error:
+                result = "internal"
+                self._logbook.failure("request failed", error)
+                return problem_response("internal")
+            finally:
+                self._metrics.count("relayed_total", result=result)
+
+        return handle
+
+
+def _to_device(passed: Passed) -> Response:
+    """The sealed answer, or how the gateway refused, in a few bytes; nothing else of what it said."""
+    headers = {"Cache-Control": "private, no-store"}
+    if passed.status == 200 and passed.media_type == RESPONSE_MEDIA_TYPE:
+        return Response(passed.content, headers=headers, media_type=RESPONSE_MEDIA_TYPE)
+    is_problem = passed.media_type == PROBLEM_MEDIA_TYPE and len(passed.content) <= _LARGEST_PROBLEM
+    if 400 <= passed.status < 600 and is_problem:
+        return Response(passed.content, passed.status, headers, PROBLEM_MEDIA_TYPE)
+    raise GatewayOut
+
+
+class _RelayServer(HttpServer):
+    """At its end nothing waits for others any more."""
+
+    def __init__(self, app: Starlette, connections: Connections, tls: tuple[str, str] | None, batches: Batches) -> None:
+        super().__init__(app, connections, tls)
+        self._batches = batches
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._batches.close()
+        await super().shutdown(sockets)
+
+
+def _health_app(
+    relay: Relay, batches: Batches, metrics: ServiceMetrics, connections: Connections, server: HttpServer
+) -> Starlette:
+    """``/healthz``, ``/readyz``, ``/metrics``, for whoever runs the relay."""
+
+    async def alive(request: Request) -> Response:
+        if not server.is_answering():
+            return PlainTextResponse("the public address is stuck\n", 503)
+        return await healthz(request)
+
+    async def readyz(request: Request) -> Response:
+        if relay.is_answered:
+            return PlainTextResponse("ready\n")
+        return PlainTextResponse("the gateway does not answer\n", 503)
+
+    async def exposition(request: Request) -> Response:
+        metrics.set("relay_waiting", len(batches))
+        metrics.set("connections", len(connections))
+        return Response(metrics.exposition(), headers={"content-type": PLAIN})
+
+    handlers = (("/healthz", alive), ("/readyz", readyz), ("/metrics", exposition))
+    return Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in handlers])
+
+
+def run_relay(settings: RelaySettings, on_ready: Callable[[str, str], None] = lambda address, health: None) -> None:
+    """Run until SIGTERM or SIGINT. What waits then leaves at once, and is answered within the time that is left."""
+    no_core_files()
+    check_tls(settings.tls_certificate, settings.tls_key)
+    logbook, metrics = Logbook(), ServiceMetrics()
+    logbook.write("starting", role="relay", version=version("searchblend"))
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listen(settings.host, settings.port))
+        health = stack.enter_context(listen(settings.health_host, settings.health_port))
+        most = affordable_connections(settings.connections)
+        connections = Connections(
+            most, settings.peer_seconds, lambda reason: metrics.count("connections_cut_total", reason=reason)
+        )
+        line = GatewayLine(settings.gateway, settings.gateway_seconds, plain_http=settings.plain_http)
+        stack.callback(line.close)
+        batches = Batches(settings.batch, settings.delay, lambda: metrics.count("relay_batches_total"))
+        relay = Relay(line, batches, metrics, logbook)
+        tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
+        server = _RelayServer(relay.app(), connections, tls, batches)
+
+        def stop() -> None:
+            server.should_exit = True
+
+        stop_on_signals(stop, settings.stop_seconds, logbook, role="relay")
+        stack.enter_context(health_listener(_health_app(relay, batches, metrics, connections, server), health))
+        address = f"{'https' if tls else 'http'}://{settings.host}:{port_of(listener)}"
+        logbook.write("listening", port=port_of(listener), health_port=port_of(health), connections=most)
+        on_ready(address, f"http://{settings.health_host}:{port_of(health)}")
+        server.run(sockets=[listener])
+    logbook.write("stopped", role="relay")
