@@ -93,6 +93,7 @@ SERVER = [
     "task create searches --set epsilon=2",
     "task list --json",
     "task show searches",
+    "task adjust searches min_clients=2000",
     "task enrol searches 2",
     "task ledger --json",
     "round draft searches",
