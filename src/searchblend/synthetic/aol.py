@@ -15,7 +15,7 @@ clicks ([BLJ] Fig. 8) on 10,741,956 ⟨query, URL⟩ edges. A line is a click, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -87,6 +87,14 @@ def clicked_law() -> RankLaw:
     )
 
 
+MISSPELT: Final = QUERY_LIMIT
+"""A number that is larger by this stands for the same query, with its second and third letter swapped."""
+_REPEATS: Final = 0.3
+_MISSPELLS: Final = 0.3
+_MOST_MISSPELT: Final = 200
+_AGAIN_WITHIN: Final = 1_800
+
+
 @dataclass(frozen=True)
 class AolChunk:
     """Lines in order. Without a click ``site`` and ``item_rank`` are -1."""
@@ -141,6 +149,25 @@ def aol_chunk(first_user: int, n_users: int, all_users: int, generator: np.rando
         n_pages=int(np.count_nonzero(starts_page)),
         n_clicking_users=int(np.count_nonzero(np.logical_or.reduceat(clicked, first_lines))),
     )
+
+
+def with_habits(chunk: AolChunk, generator: np.random.Generator) -> AolChunk:
+    """The same lines of people who repeat queries and mend their spelling; only searches without a click change.
+
+    A search without a click repeats the search before in three of ten cases. One that is followed by one of the 200
+    most frequent queries within half an hour is a misspelling of that in three of ten.
+    """
+    n = len(chunk.queries)
+    first = np.searchsorted(chunk.search, np.arange(n))
+    user, second, clicked = chunk.user[first], chunk.second[first], np.zeros(n, dtype=np.bool_)
+    clicked[chunk.search[chunk.site >= 0]] = True
+    queries, together = chunk.queries.copy(), user[1:] == user[:-1]
+    again = np.flatnonzero(~clicked[1:] & together & (generator.random(n - 1) < _REPEATS)) + 1
+    queries[again] = queries[again - 1]
+    soon = together & (second[1:] - second[:-1] < _AGAIN_WITHIN) & (queries[1:] < _MOST_MISSPELT)
+    wrong = np.flatnonzero(~clicked[:-1] & soon & (generator.random(n - 1) < _MISSPELLS))
+    queries[wrong] = queries[wrong + 1] + MISSPELT
+    return replace(chunk, queries=queries)
 
 
 def _lines_per_user(n_users: int, generator: np.random.Generator) -> Ints:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchblend.core.errors import InvalidParameter
-from searchblend.synthetic.aol import AolChunk, aol_chunk
+from searchblend.synthetic.aol import MISSPELT, AolChunk, aol_chunk, with_habits
 from searchblend.synthetic.laws import Ints
 from searchblend.synthetic.words import SITE_WIDTH, query_texts, site_texts
 from searchblend.synthetic.yandex import YandexChunk, domains, result_pages, sessions_per_user, terms, yandex_chunk
@@ -50,6 +50,8 @@ class LogRequest:
     n_users: int
     format: str
     seed: int = 1
+    habits: bool = False
+    """whether people repeat queries and mend their spelling; all else stays, and so does every figure without it"""
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
@@ -58,6 +60,8 @@ class LogRequest:
             raise InvalidParameter("format", f"must be one of {', '.join(FORMATS)}")
         if self.format in PROFILES and self.format != self.profile:
             raise InvalidParameter("format", f"{self.format} needs the profile {self.format}; tsv and parquet fit both")
+        if self.habits and self.profile != "aol":
+            raise InvalidParameter("habits", "only of the profile aol, whose queries are words")
         if self.n_users < 1:
             raise InvalidParameter("users", "must be at least 1")
         if self.seed < 0:
@@ -105,6 +109,7 @@ def make_piece(job: Job) -> Piece:
     generator, request = chunk_generator(job.request.seed, job.number), job.request
     if request.profile == "aol":
         lines = aol_chunk(job.first_user, job.n_users, request.n_users, generator)
+        lines = with_habits(lines, generator) if request.habits else lines
         text, counts = (aol_text(lines) if request.format == "aol" else aol_table(lines)), lines.counts
     else:
         sessions = yandex_chunk(job.first_user, job.n_users, generator)
@@ -137,7 +142,17 @@ def _aol_columns(chunk: AolChunk) -> tuple[Bytes, Bytes, Bytes, Bytes]:
     url = np.zeros(len(chunk.site), dtype=f"S{SITE_WIDTH}")
     clicked = np.flatnonzero(chunk.site >= 0)
     url[clicked] = site_texts(chunk.site[clicked])
-    return decimals(chunk.user), query_texts(chunk.queries)[chunk.search], url, timestamps(chunk.second)
+    return decimals(chunk.user), _spelled(chunk.queries)[chunk.search], url, timestamps(chunk.second)
+
+
+def _spelled(queries: Ints) -> Bytes:
+    """The string of each query, as it was typed."""
+    wrong = queries >= MISSPELT
+    texts = query_texts(np.where(wrong, queries - MISSPELT, queries))
+    letters = texts.view(np.uint8).reshape(len(texts), -1)
+    plain = np.flatnonzero(wrong & ((letters[:, :3] > ord(" ")) & (letters[:, :3] < ord("\x7f"))).all(axis=1))
+    letters[plain, 1:3] = letters[plain, 2:0:-1]
+    return texts
 
 
 def yandex_text(chunk: YandexChunk, first_session: int) -> bytearray:

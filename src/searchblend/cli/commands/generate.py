@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--users", type=positive_int, required=True, metavar="N", help="synthetic users")
     parser.add_argument("--format", choices=["aol", "yandex", "tsv", "parquet"], help="how to write it (the profile's)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same bytes (1)")
+    parser.add_argument(
+        "--habits", action="store_true", help="people who repeat queries and mend their spelling (profile aol)"
+    )
     parser.add_argument("--workers", type=positive_int, metavar="W", help="processes (as many as there are cores)")
     parser.add_argument(
         "-o", "--output", required=True, metavar="PATH", help="file, .gz if it ends so; DIR/ for the ten AOL files"
@@ -42,7 +45,9 @@ def run(options: argparse.Namespace) -> None:
     from searchblend.synthetic.generator import generate_log
     from searchblend.synthetic.pieces import LogRequest
 
-    request = LogRequest(options.profile, options.users, options.format or options.profile, options.seed)
+    request = LogRequest(
+        options.profile, options.users, options.format or options.profile, options.seed, options.habits
+    )
     started = time.perf_counter()
     with _progress(request.n_users) as on_progress:
         log = generate_log(
