@@ -112,7 +112,9 @@ def head_list(data: bytes) -> None:
         if isinstance(document, dict) and isinstance(document.get("queries"), list):
             document["digest"] = _decode_queries(document["queries"]).digest
         message = decode_head_list(document)
-        again = decode_head_list(encode_head_list(message.head, message.params, message.design))
+        again = decode_head_list(
+            encode_head_list(message.head, message.params, message.design, optin_result=message.optin_result)
+        )
         demand(again == message, "a head list does not come back")
 
 

@@ -22,6 +22,8 @@ const LARGEST_CHECKPOINT = 16 * 1024;
 const MOST_LINES = 32;
 /** How far back a manifest is looked for: it is valid for a month at most. */
 const EARLIER_TILES = 16;
+/** Of a log that a device reads: no service can keep it busy for ever. */
+const MOST_ENTRIES = 1000 * TILE;
 const SIGNED = "searchblend checkpoint v1\n";
 const LOG_TYPE = concat(Uint8Array.of(0xff), utf8("searchblend/es256"));
 const NOTE =
@@ -110,6 +112,7 @@ class View {
   /** @param {Checkpoint} checkpoint @param {LastLog} last @param {ReadLog} read */
   static async open(checkpoint, last, read) {
     if (last.origin !== "" && last.origin !== checkpoint.origin) refuse("log-forked", "another log");
+    if (checkpoint.size > MOST_ENTRIES) refuse("log-forked", "longer than any log");
     if (checkpoint.size < last.size) refuse("log-forked", "shorter than before");
     const view = new View(checkpoint, last, read);
     for (let number = view.#tiles.length; number * TILE < checkpoint.size; number += 1) {

@@ -24,6 +24,8 @@ from searchblend.wire.transparency import LARGEST_CHECKPOINT, MANIFEST_ENTRY, Ch
 
 Fetch = Callable[[str, int], bytes]
 """the bytes of a path below ``/v1/log``, of at most so many"""
+MOST_ENTRIES: Final = 1000 * TILE
+"""of a log that a device reads: no service can keep it busy for ever"""
 EARLIER_TILES: Final = 16
 """how far back a manifest is looked for: it is valid for a month at most"""
 
@@ -78,6 +80,8 @@ class _View:
         self._checkpoint, self._fetch = checkpoint, fetch
         if last.origin not in ("", checkpoint.origin):
             raise DeviceRefused("log-forked", "another log")
+        if checkpoint.size > MOST_ENTRIES:
+            raise DeviceRefused("log-forked", "longer than any log")
         if checkpoint.size < last.size:
             raise DeviceRefused("log-forked", "shorter than before")
         self._tiles = [bytes.fromhex(root) for root in last.tiles]

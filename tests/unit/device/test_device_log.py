@@ -7,8 +7,15 @@ import pytest
 from device_parts import PublicLog, device, nothing_was_sent, sync
 from searchblend.device.state import FILE, DeviceState
 from searchblend.wire.merkle import TILE
-from searchblend.wire.signing import SigningKey
-from searchblend.wire.transparency import CURATOR_KEY, LogEntry, decode_checkpoint, encode_checkpoint, encode_entry
+from searchblend.wire.signing import SigningKey, sign_checkpoint
+from searchblend.wire.transparency import (
+    CURATOR_KEY,
+    Checkpoint,
+    LogEntry,
+    decode_checkpoint,
+    encode_checkpoint,
+    encode_entry,
+)
 
 
 def other_entries(first, n):
@@ -79,6 +86,16 @@ def test_a_split_view_is_detected(tmp_path, service, task, before):
         assert refused(agent, "log-forked")
         service.log.origin = "searchblend/tests"
         assert sync(agent).status == "idle"
+
+
+def test_a_log_without_end_is_not_read(tmp_path, service, task):
+    service.serve(task)
+    endless = Checkpoint(service.log.origin, 10**14, b"r" * 32)
+    with device(tmp_path, service, task) as agent:
+        note = encode_checkpoint(sign_checkpoint(endless, [task.key]))
+        service.log.answer = lambda path: note if path.endswith("checkpoint") else bytes(TILE * 32)
+        assert refused(agent, "log-forked")
+        assert not [path for path in service.asked if "/tile/" in path]
 
 
 def test_a_log_that_grows_is_followed_tile_by_tile(tmp_path, service, task):
