@@ -133,6 +133,7 @@ REFUSED = {
     "keys remove 0123456789abcdef": "a key that does not exist",
     "device search weather --state device": "a device without a pack",
     "device account https://issuer.example --state device": "a link without an account",
+    "relay --gateway http://lists.example/": "a gateway that would be asked in the clear",
     "issuer serve --port 65536": "a port that there is not",
     "device sync --now --state device": "a service that is not there",
 }
