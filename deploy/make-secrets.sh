@@ -4,7 +4,7 @@
 set -eu
 umask 077
 mkdir -p secrets/tls
-for role in owner collector intake curator publisher admin; do
+for role in owner collector intake gateway curator publisher admin; do
     user=sb_$role
     [ $role = owner ] && user=owner
     [ -s secrets/$role.password ] || od -An -N24 -tx1 /dev/urandom | tr -d ' \n' > secrets/$role.password

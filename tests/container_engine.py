@@ -134,7 +134,7 @@ class Container:
         table = folder / f"{name}.hosts"
         table.write_text("".join(f"{address} {host}\n" for host, address in hosts.items()))
         data = folder / f"{name}.data"  # the image's own volume
-        for place in (data, *(data / part for part in ("keys", "signing", "shared", "backups"))):
+        for place in (data, *(data / part for part in ("keys", "gateway", "signing", "shared", "backups"))):
             place.mkdir()
             os.chown(place, int(image.user), int(image.user))
             place.chmod(0o700)

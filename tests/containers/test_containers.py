@@ -29,7 +29,7 @@ from service_parts import SMALL, people
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-SERVING = ("collector", "intake", "publisher", "admin")
+SERVING = ("collector", "intake", "gateway", "publisher", "admin")
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 TAG = "localhost/searchblend"
 PATIENT = 240.0
