@@ -134,6 +134,10 @@ REFUSED = {
     "device search weather --state device": "a device without a pack",
     "device account https://issuer.example --state device": "a link without an account",
     "relay --gateway http://lists.example/": "a gateway that would be asked in the clear",
+    "log verify nothing --key 04": "a key that is none",
+    "log cosign nothing --key 04 --witness-key nothing.pem --name w --state s": "nor one to check with",
+    "log restore nothing --key 04": "nor a log to take entries from",
+    "log attach nothing.txt --witness 04": "nor a signature to publish",
     "issuer serve --port 65536": "a port that there is not",
     "device sync --now --state device": "a service that is not there",
 }
