@@ -72,7 +72,8 @@ def test_a_whole_round_by_clicks(browser, site):
         page = operator.page
         operator.click("New task", "link")
         page.get_by_label("Name", exact=True).fill("By clicks")
-        for label, value in (("Opt-in users", "50"), ("Reporting devices", "50"), ("δ for each group", "1e-4")):
+        numbers = (("Opt-in users", "50"), ("Reporting devices", "50"), ("Queries in the list", "1"))
+        for label, value in (*numbers, ("δ for each group", "1e-4")):
             page.get_by_label(label, exact=True).fill(value)
         page.get_by_label("Without a cap").check()
         operator.click("Make the task")

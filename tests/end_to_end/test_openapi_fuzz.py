@@ -26,6 +26,7 @@ def operations():
         "application/vnd.searchblend.report",
         "application/vnd.searchblend.reports",
         "application/vnd.searchblend.sealed",
+        "message/ohttp-req",
     )
     def octets(context, value):
         return value if isinstance(value, bytes) else str(value).encode()

@@ -144,6 +144,15 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delta", type=float, default=1e-5, metavar="D", help="δ of each person (1e-5)")
 
 
+class Suggested(tuple[str, ...]):
+    """Values that Tab offers where others may be typed, too."""
+
+    __slots__ = ()
+
+    def __contains__(self, value: object) -> bool:
+        return True
+
+
 def add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method", choices=["best", "paper"], default="best", help="best (default), or the algorithm as printed"

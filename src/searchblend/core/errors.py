@@ -12,8 +12,8 @@
 
 Parts that have more to distinguish derive their own beside their code: store/errors.py,
 device/device_errors.py, wire/report.py, wire/ohttp.py, core/randomness.py, clickgraph/use/absorbing_walk.py,
-logs/duckdb/session.py, service/issuer/books.py, service/workers/curator_process.py, service/workers/signing_keys.py,
-service/workers/vault.py and service/workers/worker.py.
+logs/duckdb/session.py, service/issuer/books.py, service/log_audit.py, service/workers/curator_process.py,
+service/workers/signing_keys.py, service/workers/vault.py and service/workers/worker.py.
 
 No message holds a raw query, URL or user id: an error says *where* (file, line, field) and *what was
 expected*, never the content itself.

@@ -13,7 +13,7 @@ from typing import Any, Final
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError, listed
 from searchblend.service.process import VARIABLE
-from searchblend.wire.enrolment import check_server
+from searchblend.wire.addresses import check_server
 
 ROLES: Final = ("all", "collector", "intake", "gateway", "curator", "publisher", "admin")
 PREFIX: Final = "SEARCHBLEND_"

@@ -15,8 +15,8 @@ from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_windows import PERIODS, window_at
+from searchblend.wire.addresses import ORIGIN, is_origin
 from searchblend.wire.consent import own_words, task_consent
-from searchblend.wire.enrolment import ORIGIN, is_origin
 from searchblend.wire.manifest import DEVICE_VERSION, FEWEST_QUERIES, LARGEST_EPSILON, MOST_RECORDS
 
 AS_METHOD: Final = 0

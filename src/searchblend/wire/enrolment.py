@@ -15,21 +15,14 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from searchblend.core.documents import Matching, Strict, absent, check, decode, encode
 from searchblend.core.errors import InvalidParameter
+from searchblend.wire.addresses import Server, check_server
 from searchblend.wire.canonical import canonical_json
 
 MOST_KEYS: Final = 16
 LONGEST: Final = 200_000
 """characters of a link or a file"""
-_HOST: Final = r"https://(?:[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:]+\])|http://(?:127\.0\.0\.1|localhost|\[::1\])"
-ORIGIN: Final = rf"(?:{_HOST})(?::[1-9][0-9]{{0,4}})?"
-"""a server without a path"""
-_SERVER: Final = rf"{ORIGIN}(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*"
-_PORT: Final = re.compile(r":([0-9]+)(?:/|$)")
-_LARGEST_PORT: Final = 65_535
 _LINK: Final = re.compile("(?:.*#)?([A-Za-z0-9_-]+)")
 _BLANKS: Final = " \t\r\n"
-_AN_ADDRESS: Final = Matching(_SERVER, "https://…, or http:// on this machine, without a / at the end")
-Server: TypeAlias = Annotated[str, _AN_ADDRESS]
 TaskId: TypeAlias = Annotated[str, Matching("[0-9a-f]{32}", "32 hexadecimal digits")]
 PublicKey: TypeAlias = Annotated[str, Matching("04[0-9a-f]{128}", "a public key: 04 and 128 hexadecimal digits")]
 
@@ -64,19 +57,6 @@ class EnrolmentDocument(Strict):
             raise InvalidParameter("consent", "expected text without lone surrogates")
 
 
-def is_origin(address: str) -> bool:
-    """Whether it is https://HOST, or http:// on this machine, each with a port or without, and nothing more."""
-    return re.fullmatch(ORIGIN, address) is not None and _has_possible_port(address)
-
-
-def check_server(field: str, address: str) -> None:
-    """Refuse what no device would take for an address."""
-    if not _AN_ADDRESS.admits(address):
-        raise InvalidParameter(field, f"expected {_AN_ADDRESS.expected}")
-    if not _has_possible_port(address):
-        raise InvalidParameter(field, f"expected a port of at most {_LARGEST_PORT}")
-
-
 def enrolment_link(page: str, document: EnrolmentDocument) -> str:
     """The document in a link to this page."""
     content = base64.urlsafe_b64encode(canonical_json(encode(document))).decode().rstrip("=")
@@ -90,11 +70,6 @@ def read_enrolment(text: str) -> EnrolmentDocument:
     if not isinstance(document, dict):
         raise InvalidParameter("enrolment", "expected an enrolment link, or the JSON of an enrolment file")
     return decode(EnrolmentDocument, document)
-
-
-def _has_possible_port(server: str) -> bool:
-    port = _PORT.search(server)
-    return port is None or int(port[1]) <= _LARGEST_PORT
 
 
 def _of_link(link: str) -> str:

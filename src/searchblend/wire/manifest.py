@@ -18,8 +18,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from searchblend.core.documents import JsonObject, absent, decode, encode
 from searchblend.core.errors import MessageError, listed
+from searchblend.wire.addresses import is_origin
 from searchblend.wire.canonical import canonical_json, parse_canonical
-from searchblend.wire.enrolment import is_origin
 
 FORMAT: Final = "searchblend-manifest"
 MANIFEST_VERSION: Final = 1
@@ -250,6 +250,7 @@ def decode_payload(payload: bytes) -> Manifest:
         if document[part] is not None:
             _check_fields(document[part], _asked(part, kind, document), f"manifest: {part}")
     _check_values(document)
+    document = _without_later_tokens(document)
     manifest = decode(Manifest, _without_later_fields(document))
     object.__setattr__(manifest, "received", document)
     return manifest
@@ -268,11 +269,17 @@ def _is_asked(part: str, name: str, document: JsonObject) -> bool:
     return is_known and ((part, name) not in _OPTIONAL or (isinstance(given, dict) and name in given))
 
 
+def _without_later_tokens(document: JsonObject) -> JsonObject:
+    """An earlier minor version asks for no tokens, whatever stands under that name; devices in JavaScript read the
+    document itself, so that it must not stand there either."""
+    if document["client"] is None or document["minor"] >= _SINCE["client", "tokens"]:
+        return document
+    client = {name: value for name, value in document["client"].items() if name != "tokens"}
+    return {**document, "client": client}
+
+
 def _without_later_fields(document: JsonObject) -> JsonObject:
     """An earlier minor version does not say what a part holds under the names of later fields: kept if it is one."""
-    if document["client"] is not None and document["minor"] < _SINCE["client", "tokens"]:
-        client = {name: value for name, value in document["client"].items() if name != "tokens"}
-        document = {**document, "client": client}
     if document["optin"] is None or document["minor"] >= _SINCE["optin", "curator"]:
         return document
     optin = dict(document["optin"])

@@ -29,8 +29,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Randomness, SystemRandomness
+from searchblend.wire.addresses import is_origin
 from searchblend.wire.blind_rsa import SALT_BYTES, Blinded, blind, finalize
-from searchblend.wire.enrolment import is_origin
 from searchblend.wire.manifest import TOKEN_PATH, TokenPart
 
 TOKEN_TYPE: Final = b"\x00\x02"

@@ -19,7 +19,7 @@ def words(*typed: str) -> list[str]:
 
 def test_every_command_is_offered_with_its_summary():
     assert dict(offers([""], build_parser)) == SUMMARIES
-    assert words("rel") == ["release"]
+    assert words("rele") == ["release"]
 
 
 @pytest.mark.parametrize(

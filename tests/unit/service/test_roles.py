@@ -17,6 +17,7 @@ ALLOWED = {
     "POST /admin/v1/tasks": {"operator"},
     "GET /admin/v1/tasks/{task}": ALL_ROLES,
     "POST /admin/v1/tasks/{task}/kill": {"operator"},
+    "POST /admin/v1/tasks/{task}/adjust": {"operator"},
     "POST /admin/v1/tasks/{task}/enrolments": {"operator"},
     "GET /admin/v1/tasks/{task}/rounds": ALL_ROLES,
     "POST /admin/v1/tasks/{task}/rounds": {"operator"},

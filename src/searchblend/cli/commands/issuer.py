@@ -92,7 +92,7 @@ def _act(options: argparse.Namespace, settings: IssuerSettings) -> Any:
 
 
 def _add(options: argparse.Namespace, settings: IssuerSettings, now: int) -> list[dict[str, str]]:
-    from searchblend.wire.enrolment import is_origin
+    from searchblend.wire.addresses import is_origin
     from searchblend.wire.tokens import TokenAccount
 
     address = options.address.removesuffix("/")

@@ -11,8 +11,8 @@ from searchblend.core.errors import InvalidParameter
 EXAMPLES = """\
 examples:
   searchblend relay --gateway https://lists.example/.well-known/ohttp-gateway
-  searchblend relay --listen 0.0.0.0:443 --tls-certificate chain.pem --tls-key key.pem \\
-    --gateway https://lists.example/.well-known/ohttp-gateway --delay 5 --batch 200
+  searchblend relay --gateway https://lists.example/.well-known/ohttp-gateway --delay 5 --batch 200
+  searchblend relay --gateway URL --listen 0.0.0.0:443 --tls-certificate chain.pem --tls-key key.pem
 """
 _LARGEST_PORT = 65_535
 _HEALTH_OFFSET = 1_000

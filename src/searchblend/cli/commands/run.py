@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from searchblend.cli.arguments import add_budget, positive_int, share
+from searchblend.cli.arguments import Suggested, add_budget, positive_int, share
 from searchblend.cli.log_options import (
     add_log,
     add_output,
@@ -92,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-large-delta", action="store_true", help="accept δ ≥ 1/users")
     parser.add_argument(
         "--method",
+        choices=Suggested(("best", "paper")),
         default="best",
         metavar="NAME",
         help="best, paper (the algorithm as printed), a method that an installed package offers, or "
