@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 
 from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter
-from searchblend.wire.enrolment import EnrolmentDocument, is_origin, read_enrolment
+from searchblend.wire.addresses import is_origin
+from searchblend.wire.enrolment import EnrolmentDocument, read_enrolment
 
 HERE: Final = Path(__file__).resolve().parent
 BROWSERS: Final = {"chromium": "searchblend-chromium.zip", "firefox": "searchblend-firefox.xpi"}
