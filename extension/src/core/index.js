@@ -116,7 +116,7 @@ export async function isTokenFor(request, terms, task, round) {
   return isRequestFor(request, await readTokenKey(terms.key), await challengeDigest(terms.issuer, task, round));
 }
 
-/** The token in the issuer's answer, or `MessageError` if that is no signature of the key that the manifest names.
+/** The token in the issuer's answer, or `MessageError` if it is not signed by the key that the manifest names.
  * @param {TokenRequest} request @param {Uint8Array} response @param {TokenTerms} terms */
 export async function tokenOf(request, response, terms) {
   return openToken(request, response, await readTokenKey(terms.key));

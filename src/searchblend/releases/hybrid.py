@@ -64,7 +64,7 @@ def method_at(name: str) -> str | Method:
     found = object_at(offered.get(name, name), "--method")
     made = found() if isinstance(found, type) else found
     if not isinstance(made, Method):
-        raise UsageError(f"--method: {name} is no method: derive it from searchblend.PrintedSteps")
+        raise UsageError(f"--method: {name} is not a method: derive it from searchblend.PrintedSteps")
     return made
 
 

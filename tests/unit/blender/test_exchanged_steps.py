@@ -154,7 +154,7 @@ def test_a_package_offers_a_method_under_a_name(log: Path, capsys: Any):
     [
         ("no_such_module:X", "no_such_module cannot be imported"),
         ("steps_from_outside:Nothing", "steps_from_outside has no Nothing"),
-        ("steps_from_outside:QUERIES", "is no method: derive it from searchblend.PrintedSteps"),
+        ("steps_from_outside:QUERIES", "is not a method: derive it from searchblend.PrintedSteps"),
         (":x", "expected package.module:object"),
     ],
 )
