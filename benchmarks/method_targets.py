@@ -264,7 +264,8 @@ def judge_real(rows: list[Row]) -> list[Target]:
         targets.append(Target(f"{where}: queries, many minus one", longer, at_least=0))
         change = np.array([row["many_l1"] - row["one_l1"] for row in mine])
         error = float(change.std(ddof=1) / math.sqrt(len(change))) if len(change) > 1 else math.inf
-        worse = float(change.mean()) / error if error else math.copysign(math.inf, change.mean())
+        gap = float(change.mean())
+        worse = gap / error if error else math.copysign(math.inf, gap) if gap else 0.0
         targets.append(Target(f"{where}: L1 many minus one, in standard errors", worse, at_most=2))
     return targets
 

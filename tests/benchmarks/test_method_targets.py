@@ -37,6 +37,8 @@ def test_every_list_is_judged_by_every_bar():
     assert len(method_targets.judge_lists(rows)) == 4 * 4 + 2
     shorter = [{**one, "many_queries": 9, "many_l1": 1.2 + i / 100} for i, one in enumerate(rows[:2])]
     assert [target.met for target in method_targets.judge_real(shorter)] == [False, False]
+    nothing_shared = [{**one, "one_queries": 0, "one_l1": 0.0, "many_l1": 0.0} for one in rows[:2]]
+    assert all(target.met for target in method_targets.judge_real(nothing_shared))
 
 
 def test_simulated_parts_run_and_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
