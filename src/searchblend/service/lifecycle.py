@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from searchblend.accounting.totals import BudgetCap
 from searchblend.blender.release import HeadFigures
-from searchblend.core.documents import JsonObject, decode, encode
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.aggregate import read_counts
-from searchblend.service.clock import Clock
+from searchblend.service.clock import DAY, Clock
 from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
 from searchblend.service.round_model import (
     adjusted_name,
@@ -53,12 +51,10 @@ NO_CAP: Final = (
     "no cap is on record, so nothing would bound what rounds cost together; set one (searchblend task cap "
     "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
 )
-_ASKED_CAP: Final = "cap asked for"
 _TASK_BYTES: Final = 16
-ASKED_SECONDS: Final = 86_400
+ASKED_SECONDS: Final = DAY
 """how long the first of two people's wish holds"""
 _ASKED: Final = "{} asked for"
-_NO_RISE: Final = "only whoever runs the service raises a cap (searchblend task cap)"
 _SKIPPED: Final = 1000
 """round numbers that may have been given out after a backup was made"""
 _NOT_THE_OPENER: Final = "the reviewer must not be the person who opened the round"
@@ -83,7 +79,7 @@ class Lifecycle:
         """By id, else by name: as its coming rounds see it."""
         return task_now(self._store, self._store.rounds.task(name))
 
-    def adjust(self, task: Task, changes: Mapping[str, Any], *, actor: str) -> Task:
+    def adjust(self, task: Task, changes: JsonObject, *, actor: str) -> Task:
         """Other settings for rounds that are drafted from now on; those under way keep what they were drafted with."""
         if not changes:
             raise InvalidParameter("settings", "expected at least one")
@@ -100,34 +96,6 @@ class Lifecycle:
             changed = {name: [before[name], after[name]] for name in ADJUSTABLE if after[name] != before[name]}
             self._store.audit.append(actor, "task adjusted", self._now, {"task": task.task, "changes": changed})
         return self.task(task.task)
-
-    def ask_for_cap(self, cap: BudgetCap, *, actor: str) -> None:
-        """Ask the curator, which may write the ledger, for a first cap or a lower one.
-
-        Raising it is for whoever runs the service (``searchblend task cap``): no operator lifts their own limit.
-        """
-        with self._store.transaction():
-            before = self._store.ledger.book().cap
-            cap = replace(cap, planned=before is not None and before.planned)
-            if why := why_not_lower(before, cap):
-                raise InvalidParameter(*why)
-            self._store.artifacts.keep(0, _ASKED_CAP, json.dumps(encode(cap)).encode())
-            self._store.audit.append(actor, "cap asked for", self._now, encode(cap))
-
-    def set_asked_cap(self, *, actor: str) -> int:
-        """Put on record what was asked for, if it is still no rise; how many caps: 0 or 1."""
-        content = self._store.artifacts.kept(0, _ASKED_CAP)
-        if content is None:
-            return 0
-        with self._store.transaction():
-            self._store.artifacts.drop(0, _ASKED_CAP)
-            cap = decode(BudgetCap, json.loads(content))
-            if why_not_lower(self._store.ledger.book().cap, cap):
-                self._store.audit.append(actor, "cap refused", self._now, encode(cap))
-                return 0
-            self._store.ledger.set_cap(cap)
-            self._store.audit.append(actor, "cap set", self._now, encode(cap))
-        return 1
 
     def draft_round(self, task: Task, *, actor: str) -> Round:
         """A new round with the task's settings as they are now; one at a time."""
@@ -483,19 +451,6 @@ def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exceptio
     except Exception as error:  # a row of another version, or damaged: the others' deadlines must be kept
         on_failure(error, row.task)
         return False
-
-
-def why_not_lower(before: BudgetCap | None, after: BudgetCap) -> tuple[str, str] | None:
-    """Field and reason, if a cap would allow anything that the one before forbids."""
-    for name, old, new in (
-        ("per_window", before and before.window, after.window),
-        ("lifetime", before and before.lifetime, after.lifetime),
-    ):
-        if old and (new is None or new.epsilon > old.epsilon or new.delta > old.delta):
-            return name, f"expected at most ε = {old.epsilon:g}, δ = {old.delta:g}: {_NO_RISE}"
-    if before and after.planned and not before.planned:
-        return "planned", _NO_RISE
-    return None
 
 
 def is_opener(actor: str, round_: Round) -> bool:

@@ -15,6 +15,7 @@ from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import Action, Adjustment, Extension, NewCodes, actions_for, is_done
 from searchblend.service.api.answers import number_of, refusal_of
+from searchblend.service.caps import ask_for_cap
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console import budget_page, task_page
 from searchblend.service.console.round_page import Spent
@@ -331,7 +332,8 @@ class Forms:
     async def ask_for_cap(self, visit: Visit) -> Response:
         """The curator sets it, since no one who is signed in here may write the ledger."""
         cap = budget_page.cap_of_form(visit.fields)
-        await self._act(lambda store, lifecycle: lifecycle.ask_for_cap(cap, actor=visit.admin.name))
+        actor, now = visit.admin.name, self._services.clock.now()
+        await self._services.actions.call(lambda store: ask_for_cap(store, cap, actor=actor, now=now))
         return see_other("/console/budget?done=cap")
 
     async def blocklist(self, visit: Visit) -> Response:
