@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from searchblend.service.clock import Clock
+from searchblend.service.clock import DAY, Clock
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 
 SAMPLES: Final = "arrivals"
-_STEPS: Final = (300, 900, 3600, 3 * 3600, 6 * 3600, 86_400)
+_STEPS: Final = (300, 900, 3600, 3 * 3600, 6 * 3600, DAY)
 _MOST_STEPS: Final = 60
 _WINDOWS: Final = {
     State.OPTIN_OPEN: "optin_seconds",

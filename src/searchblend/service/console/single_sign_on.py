@@ -19,13 +19,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError
-from searchblend.files.durable import read_private
+from searchblend.files.durable import read_named_secret
 from searchblend.service.api.answers import Refusal
 from searchblend.service.settings import ServeSettings
 from searchblend.store.tokens import ROLES, SSO_USER, Admin
@@ -62,7 +61,7 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class SignInFailed(Refusal):
-    """What came back from the issuer is no sign-in of this browser. The message names no one."""
+    """What came back from the issuer does not belong to a sign-in of this browser. The message names no one."""
 
     title: Final = "The sign-in failed"
 
@@ -169,9 +168,7 @@ class SingleSignOn:
         except (AuthlibBaseError, JoseError, HTTPError, ValueError, KeyError) as error:
             raise SignInFailed(f"the issuer's answer was refused ({type(error).__name__})") from error
 
-    async def _verified(
-        self, client: AsyncOAuth2Client, issuer: _Issuer, token: Mapping[str, Any], nonce: str
-    ) -> JsonObject:
+    async def _verified(self, client: AsyncOAuth2Client, issuer: _Issuer, token: JsonObject, nonce: str) -> JsonObject:
         from authlib.oidc.core import CodeIDToken
         from joserfc import jwt
         from joserfc.errors import InvalidKeyIdError
@@ -198,7 +195,7 @@ class SingleSignOn:
         claims.validate(now=self._now(), leeway=_LEEWAY)
         return dict(claims)
 
-    def _admin_of(self, claims: Mapping[str, Any]) -> Admin:
+    def _admin_of(self, claims: JsonObject) -> Admin:
         name = claims.get(self._settings.oidc_name)
         if not isinstance(name, str) or not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
             raise SignInFailed(f"the issuer states no usable {self._settings.oidc_name}")
@@ -282,9 +279,7 @@ def _secret_of(file: str) -> str:
     if not file:
         return ""  # a public client: PKCE alone
     try:
-        return read_private(Path(file)).decode().strip()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+        return read_named_secret(file).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{file}: expected the client's secret as text") from error
 
