@@ -337,10 +337,10 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             return self._given_transport
         if self._own_transport is None or self._own_transport[0] != enrolment:
             self._close_transport()
-            self._own_transport = enrolment, self._made_transport(enrolment)
+            self._own_transport = enrolment, self._new_transport(enrolment)
         return self._own_transport[1]
 
-    def _made_transport(self, enrolment: Enrolment) -> Transport:
+    def _new_transport(self, enrolment: Enrolment) -> Transport:
         if not enrolment.relay:
             return Transport(enrolment.server, plain_http=enrolment.plain_http)
         return ObliviousTransport(
