@@ -98,7 +98,7 @@ def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str
 
     The name cannot be chosen, and a review needs a token: else one person could be two.
     """
-    from searchblend.service.api.writers import record_failures
+    from searchblend.service.failed_sign_ins import record_failures
 
     if options.token_file is None:
         if role == "reviewer":

@@ -22,7 +22,6 @@ from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
-from searchblend.service.api.writers import LOCKED_SECONDS, MOST_FAILURES, AccountLock
 from searchblend.service.caps import ask_for_cap, why_not_lower
 from searchblend.service.console.public_pages import Imprint, link_of
 from searchblend.service.console.render import HEADERS, static_files
@@ -35,6 +34,7 @@ from searchblend.service.console.task_page import GROUPS, default_values, settin
 from searchblend.service.console.users_page import read_users
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.console.words import percent
+from searchblend.service.failed_sign_ins import LOCKED_SECONDS, MOST_FAILURES, AccountLock
 from searchblend.service.round_model import adjusted_name, settings_now, settings_of, task_now
 from searchblend.service.task_settings import ADJUSTABLE, TaskSettings
 from searchblend.store.ledger_book import canonical, chained
