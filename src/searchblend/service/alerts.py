@@ -29,12 +29,12 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.files.durable import read_named_secret
 from searchblend.service.clock import DAY, Clock
 from searchblend.service.console.overview import Alert, Figures, alerts, round_link
-from searchblend.service.console.single_sign_on import check_address
 from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.store.states import State
+from searchblend.wire.addresses import check_secure, is_this_machine
 
 EVERY_SECONDS: Final = 300.0
 """between two looks: counting what a large round has takes a moment"""
@@ -45,7 +45,6 @@ _ENDS_SOON_SHARE: Final = 10
 _SEND_SECONDS: Final = 15.0
 _RECORD: Final = "alerts sent"
 _SIGNATURE: Final = "X-Searchblend-Signature"
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _SMTPS: Final = 465
 _PLACE: Final = re.compile(r"/console/tasks/([0-9a-f]{32})(?:/rounds/([0-9]+))?")
 Change = Literal["begins", "lasts", "over"]
@@ -177,7 +176,7 @@ def channels_of(settings: ServeSettings) -> dict[str, Send]:
     """Where alerts go; nothing where no channel is set up."""
     channels: dict[str, Send] = {}
     if settings.alert_webhook:
-        check_address("alert_webhook", settings.alert_webhook)
+        check_secure("alert_webhook", settings.alert_webhook)
         secret = read_named_secret(settings.alert_secret_file) if settings.alert_secret_file else b""
         channels["webhook"] = Webhook(settings.alert_webhook, secret)
     if settings.alert_mail:
@@ -242,7 +241,7 @@ class Mail:
             return
         with smtplib.SMTP(self._host, self._port, timeout=_SEND_SECONDS) as server:
             server.ehlo()
-            if server.has_extn("starttls") or self._host not in _LOOPBACK:
+            if server.has_extn("starttls") or not is_this_machine(self._host):
                 server.starttls(context=context)
             yield server
 

@@ -21,7 +21,7 @@ from searchblend.store.schema import SCHEMA_VERSION, schema_version
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
 
-MOST_ATTEMPTS: Final = 5
+STUCK_ATTEMPTS: Final = 5
 """more than this, and a job is called stuck"""
 SHAPE_TROUBLE: Final = "the shape of its reports cannot be read"
 _SHREDDING_SLACK: Final = 15
@@ -97,7 +97,7 @@ def gauges(store: ServiceStore, clock: Clock, vault: Vault | None = None) -> dic
         "round_keys_refused": sum(has_refused_key(store, round_) for round_ in rounds),
         "rounds_waiting_for_issuer": sum(why_it_waits(store, round_) is not None for round_ in rounds),
         "jobs_waiting": len(waiting),
-        "jobs_stuck": sum(attempts > MOST_ATTEMPTS for _, _, attempts in waiting),
+        "jobs_stuck": sum(attempts > STUCK_ATTEMPTS for _, _, attempts in waiting),
     }
 
 
@@ -179,7 +179,7 @@ def conservation(round_: Round, counted: Mapping[int, tuple[int, int]]) -> Conse
 
 def _jobs(store: ServiceStore) -> CheckResult:
     waiting = store.jobs.waiting()
-    stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in waiting if attempts > MOST_ATTEMPTS]
+    stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in waiting if attempts > STUCK_ATTEMPTS]
     return CheckResult("jobs", not stuck, ", ".join(stuck) or f"{len(waiting)} waiting")
 
 

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -38,6 +38,7 @@ from searchblend.service.http.server import HttpServer
 from searchblend.service.process import no_core_files
 from searchblend.service.settings import check_bounds, check_tls_pair
 from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.wire.addresses import service_address
 from searchblend.wire.ohttp import (
     KEYS_MEDIA_TYPE,
     LARGEST_KEYS,
@@ -106,20 +107,10 @@ class RelaySettings:
 
 def gateway_parts(address: str, *, plain_http: bool) -> SplitResult:
     """A gateway's address: https, or http on this machine."""
-    try:
-        parts = urlsplit(address)
-        is_usable = parts.port is None or 0 < parts.port < 65536
-    except ValueError:
-        raise InvalidParameter("gateway", "expected an address such as https://lists.example/…") from None
-    is_visible = address.isascii() and address.isprintable() and " " not in address
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_usable or not is_visible:
+    if not (address.isascii() and address.isprintable()):
         raise InvalidParameter("gateway", "expected an address such as https://lists.example/…")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise InvalidParameter("gateway", "expected an address without user, query and fragment")
-    is_here = parts.hostname in ("localhost", "::1") or parts.hostname.startswith("127.")
-    if parts.scheme == "http" and not plain_http and not is_here:
-        raise InvalidParameter("gateway", "expected https, or --plain-http: anyone on the way sees the relay's traffic")
-    return parts
+    over_http = "expected https, or --plain-http: anyone on the way sees the relay's traffic"
+    return service_address("gateway", address, plain_http=plain_http, over_http=over_http)
 
 
 @dataclass(frozen=True)

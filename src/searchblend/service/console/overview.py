@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.service.checkup import MOST_ATTEMPTS, SHAPE_TROUBLE, conservation, overdue_shredding, settings_trouble
+from searchblend.service.checkup import SHAPE_TROUBLE, STUCK_ATTEMPTS, conservation, overdue_shredding, settings_trouble
 from searchblend.service.clock import DAY
 from searchblend.service.console.words import StateWords, deadline, moment, percent, plain, span, words_of
 from searchblend.service.round_model import settings_of
@@ -161,7 +161,7 @@ def alerts(figures: Figures, now: int) -> Iterator[Alert]:
     yield from _signature_alerts(figures, now)
     yield from _cap_alerts(figures, now)
     for key, kind, attempts in figures.jobs:
-        if attempts > MOST_ATTEMPTS:
+        if attempts > STUCK_ATTEMPTS:
             stuck = next((round_ for round_ in figures.rounds if round_.key == key), None)
             link = round_link(stuck) if stuck else "/console"
             yield Alert(

@@ -20,7 +20,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError
@@ -28,6 +27,7 @@ from searchblend.files.durable import read_named_secret
 from searchblend.service.api.answers import Refusal
 from searchblend.service.settings import ServeSettings
 from searchblend.store.tokens import ROLES, SSO_USER, Admin
+from searchblend.wire.addresses import check_secure
 
 if TYPE_CHECKING:
     from authlib.integrations.httpx_client import AsyncOAuth2Client
@@ -57,7 +57,6 @@ _ALGORITHMS: Final = (
 """signatures by a key of the issuer's alone: none by a secret that others share, and no unsigned token"""
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _LONGEST_NAME: Final = 96
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class SignInFailed(Refusal):
@@ -104,8 +103,8 @@ class SingleSignOn:
 
     def __init__(self, settings: ServeSettings, now: Callable[[], int]) -> None:
         """``now``: by which clock identity tokens expire."""
-        check_address("oidc_issuer", settings.oidc_issuer)
-        check_address("console_address", settings.console_address)
+        check_secure("oidc_issuer", settings.oidc_issuer)
+        check_secure("console_address", settings.console_address)
         if not settings.oidc_client:
             raise InvalidParameter("oidc_client", "expected with an issuer: the id under which it knows the console")
         self._settings, self._now, self.issuer = settings, now, settings.oidc_issuer
@@ -219,7 +218,7 @@ class SingleSignOn:
             if document.get("issuer") != self._settings.oidc_issuer:
                 raise ValueError("issuer")
             for name in _ENDPOINTS:
-                check_address(name, str(document[name]))
+                check_secure(name, str(document[name]))
             keys = KeySet.import_key_set(await _fetched(client, document["jwks_uri"]))  # type: ignore[arg-type]
         except (HTTPError, JoseError, InvalidParameter, ValueError, KeyError) as error:
             raise SignInFailed(f"the issuer cannot be asked ({type(error).__name__})") from error
@@ -252,14 +251,6 @@ async def _fetched(client: AsyncOAuth2Client, address: str) -> JsonObject:
 
 def _discovery_of(issuer: str) -> str:
     return issuer.rstrip("/") + "/.well-known/openid-configuration"
-
-
-def check_address(field: str, address: str) -> None:
-    """Who signs in and as what must not be read or changed on the way: https, or this machine itself."""
-    parts = urlsplit(address)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-    if not is_safe or not parts.hostname:
-        raise InvalidParameter(field, "expected https://… (http:// on this machine alone)")
 
 
 def roles_of(setting: str) -> list[tuple[str, str]]:
