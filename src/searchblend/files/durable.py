@@ -86,6 +86,14 @@ def read_private(path: Path) -> bytes:
         return file.read()
 
 
+def read_key_file(path: Path) -> bytes:
+    """The bytes of a private key's file; ``InputError`` if it cannot be read, or not by its owner alone."""
+    try:
+        return read_private(path)
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from error
+
+
 def read_named_secret(file: str | Path) -> bytes:
     """A secret whose private file a setting or an option names, without the blanks around it."""
     try:

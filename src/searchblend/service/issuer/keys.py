@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPrivateNumbers
 
 from searchblend.core.errors import InputError, MessageError, UsageError
-from searchblend.files.durable import destroy, make_key_folder, read_private, write_secret
+from searchblend.files.durable import destroy, make_key_folder, read_key_file, write_secret
 from searchblend.service.clock import DAY
 from searchblend.wire.blind_rsa import blind_sign
 from searchblend.wire.tokens import KEY_BITS, TokenKey, encode_directory, read_request
@@ -111,9 +111,7 @@ class IssuerKeys:
 
 def _read(path: Path) -> IssuerKey:
     try:
-        key = serialization.load_pem_private_key(read_private(path), None)
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
+        key = serialization.load_pem_private_key(read_key_file(path), None)
     except (TypeError, ValueError):
         raise InputError(path, "expected a private key in PEM, without a password") from None
     if not isinstance(key, RSAPrivateKey) or key.key_size != KEY_BITS:

@@ -17,7 +17,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from searchblend.core.errors import InputError, OutputError
-from searchblend.files.durable import destroy, keep_first_secret, make_key_folder, read_private
+from searchblend.files.durable import destroy, keep_first_secret, make_key_folder, read_key_file
 from searchblend.service.clock import DAY
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.ohttp import GatewayKey
@@ -88,10 +88,7 @@ class GatewayKeys:
 
     def _read(self, starts: int) -> GatewayKey:
         path = self._path(starts)
-        try:
-            content = read_private(path)
-        except OSError as error:
-            raise InputError(path, f"cannot be read: {error.strerror}") from error
+        content = read_key_file(path)
         if len(content) != _KEY_BYTES:
             raise InputError(path, f"expected a private key of {_KEY_BYTES} bytes")
         return GatewayKey.of_bytes(content)

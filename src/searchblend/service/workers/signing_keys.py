@@ -20,6 +20,7 @@ from searchblend.core.errors import InputError, InvalidParameter, MessageError, 
 from searchblend.files.durable import (
     keep_first_secret,
     make_key_folder,
+    read_key_file,
     read_private,
     refuse_loose_folder,
     replace_secret,
@@ -231,8 +232,6 @@ def require_curator(settings: ServeSettings) -> None:
 
 def _read_key(path: Path, passphrase: bytes | None) -> SigningKey:
     try:
-        return SigningKey.of_pem(read_private(path), passphrase)
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from error
+        return SigningKey.of_pem(read_key_file(path), passphrase)
     except MessageError as error:
         raise InputError(path, str(error)) from error
