@@ -20,9 +20,10 @@ from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint
 from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.enrolment import EnrolmentOffer
-from searchblend.service.http.health import health_app, health_listener
+from searchblend.service.http.health import health_listener
 from searchblend.service.http.public_server import OnReady, check_tls, listen, public_server, stop_on_signals
 from searchblend.service.process import SignalStop, crash_points, no_core_files
+from searchblend.service.readiness import health_app
 from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook

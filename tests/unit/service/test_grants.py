@@ -21,7 +21,7 @@ from searchblend.service.arrivals import ArrivalLog
 from searchblend.service.caps import ask_for_cap
 from searchblend.service.console.sign_in import console_table
 from searchblend.service.http.connections import Connections
-from searchblend.service.http.health import health_app
+from searchblend.service.readiness import health_app
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.serve import gateway_keys
 from searchblend.service.services import Services
