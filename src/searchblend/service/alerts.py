@@ -24,7 +24,7 @@ from email.utils import formatdate, make_msgid
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from searchblend.core.documents import decode, encode
+from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.files.durable import read_named_secret
 from searchblend.service.clock import DAY, Clock
@@ -132,7 +132,7 @@ class AlertSender:
                     del known[key]
                 else:
                     known[key] = SentAlert(**vars(message), sent=now)
-                self._store.artifacts.keep(0, _RECORD, json.dumps(encode(record)).encode())
+                self._store.artifacts.keep_json(0, _RECORD, record)
         return sent
 
     def _due(
@@ -167,8 +167,7 @@ class AlertSender:
 
 def _read_record(store: ServiceStore) -> dict[str, dict[str, SentAlert]]:
     """By channel and alert."""
-    content = store.artifacts.kept(0, _RECORD)
-    channels = json.loads(content) if content else {}
+    channels = store.artifacts.kept_json(0, _RECORD) or {}
     return {name: {key: decode(SentAlert, message) for key, message in sent.items()} for name, sent in channels.items()}
 
 

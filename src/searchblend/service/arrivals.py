@@ -6,7 +6,6 @@ there are some dozens of steps in a window, none shorter than five minutes.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -60,7 +59,7 @@ class ArrivalLog:
             if rows and rows[-1][0] >= begins:
                 return 0  # taken before this process started
             rows.append((begins, _total(self._store, round_)))
-            self._store.artifacts.keep(round_.key, SAMPLES, json.dumps(samples).encode())
+            self._store.artifacts.keep_json(round_.key, SAMPLES, samples)
         return 1
 
 
@@ -93,6 +92,5 @@ def _total(store: ServiceStore, round_: Round) -> int:
 
 
 def _samples(store: ServiceStore, round_: Round) -> dict[str, list[tuple[int, int]]]:
-    content = store.artifacts.kept(round_.key, SAMPLES)
-    document = json.loads(content) if content else {}
+    document = store.artifacts.kept_json(round_.key, SAMPLES) or {}
     return {window: [(begins, n) for begins, n in rows] for window, rows in document.items()}

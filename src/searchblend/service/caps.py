@@ -6,7 +6,6 @@ operator lifts their own limit.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Final
 
@@ -26,18 +25,18 @@ def ask_for_cap(store: ServiceStore, cap: BudgetCap, *, actor: str, now: int) ->
         cap = replace(cap, planned=before is not None and before.planned)
         if why := why_not_lower(before, cap):
             raise InvalidParameter(*why)
-        store.artifacts.keep(0, _ASKED_CAP, json.dumps(encode(cap)).encode())
+        store.artifacts.keep_json(0, _ASKED_CAP, cap)
         store.audit.append(actor, "cap asked for", now, encode(cap))
 
 
 def set_asked_cap(store: ServiceStore, *, actor: str, now: int) -> int:
     """Put on record what was asked for, if it is still no rise; how many caps: 0 or 1."""
-    content = store.artifacts.kept(0, _ASKED_CAP)
-    if content is None:
+    asked = store.artifacts.kept_json(0, _ASKED_CAP)
+    if asked is None:
         return 0
     with store.transaction():
         store.artifacts.drop(0, _ASKED_CAP)
-        cap = decode(BudgetCap, json.loads(content))
+        cap = decode(BudgetCap, asked)
         if why_not_lower(store.ledger.book().cap, cap):
             store.audit.append(actor, "cap refused", now, encode(cap))
             return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
@@ -92,7 +91,7 @@ class Lifecycle:
             settings.check_for_rounds()
             after = encode(settings)
             differs = {name: after[name] for name in ADJUSTABLE if after[name] != made[name]}
-            self._store.artifacts.keep(0, adjusted_name(task), json.dumps(differs).encode())
+            self._store.artifacts.keep_json(0, adjusted_name(task), differs)
             changed = {name: [before[name], after[name]] for name in ADJUSTABLE if after[name] != before[name]}
             self._store.audit.append(actor, "task adjusted", self._now, {"task": task.task, "changes": changed})
         return self.task(task.task)
@@ -155,13 +154,12 @@ class Lifecycle:
         return figures, suspicious_entries(figures.head, self.blocklist())
 
     def blocklist(self) -> list[str]:
-        content = self._store.artifacts.kept(0, BLOCKLIST)
-        return json.loads(content) if content else []
+        return self._store.artifacts.kept_json(0, BLOCKLIST) or []
 
     def set_blocklist(self, words: Sequence[str], *, actor: str) -> None:
         """Words that no published entry may contain. The log says how many, not which."""
         with self._store.transaction():
-            self._store.artifacts.keep(0, BLOCKLIST, json.dumps(list(words)).encode())
+            self._store.artifacts.keep_json(0, BLOCKLIST, list(words))
             self._store.audit.append(actor, "blocklist set", self._now, {"words": len(words)})
 
     def review(self, round_: Round, review: Review = _APPROVE_ALL, *, actor: str) -> Round:
@@ -204,10 +202,10 @@ class Lifecycle:
 
     def _keep_optin_result(self, round_: Round, head: HeadList, removed: Set[tuple[int, int | None]]) -> None:
         """The curator's word without the salts of what was removed; a round drawn by an earlier version has none."""
-        content = self._store.artifacts.kept(round_.key, OPTIN_RESULT)
-        if content is None or not removed:
+        certified = self._store.artifacts.kept_json(round_.key, OPTIN_RESULT)
+        if certified is None or not removed:
             return
-        result = decode_optin_result(json.loads(content)).without(head, removed)
+        result = decode_optin_result(certified).without(head, removed)
         self._store.artifacts.drop(round_.key, OPTIN_RESULT)
         self._store.artifacts.keep(round_.key, OPTIN_RESULT, json_bytes(encode_optin_result(result)))
 
@@ -318,8 +316,7 @@ class Lifecycle:
 
     def asked_by(self, key: int, what: str) -> str | None:
         """Who has asked for a step that needs two people, as long as that holds."""
-        content = self._store.artifacts.kept(key, _ASKED.format(what))
-        asked = json.loads(content) if content else None
+        asked = self._store.artifacts.kept_json(key, _ASKED.format(what))
         return asked["by"] if asked and 0 <= self._now - asked["when"] < ASKED_SECONDS else None
 
     def _is_agreed(self, key: int, what: str, where: JsonObject, actor: str) -> bool:
@@ -335,7 +332,7 @@ class Lifecycle:
             self._store.artifacts.drop(key, _ASKED.format(what))
             return True
         if before is None:
-            self._store.artifacts.keep(key, _ASKED.format(what), json.dumps({"by": actor, "when": self._now}).encode())
+            self._store.artifacts.keep_json(key, _ASKED.format(what), {"by": actor, "when": self._now})
             self._store.audit.append(actor, f"{what.split()[0]} asked for", self._now, where)
         return False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import UTC, datetime
 from typing import Final
 
@@ -65,7 +64,7 @@ class Estimator(RoundJobs):
             )
             for name, content in files.items():
                 self._store.artifacts.keep(round_.key, FILE_PREFIX + name, content)
-            self._store.artifacts.keep(round_.key, "influence", json.dumps(influence).encode())
+            self._store.artifacts.keep_json(round_.key, "influence", influence)
             self._store.jobs.add(round_.key, "publish", self._clock.now())
             self._store.jobs.finish(job)
             self._store.on_point("estimate: before commit")

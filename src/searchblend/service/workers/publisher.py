@@ -139,8 +139,8 @@ class Publisher(RoundJobs):
         return terms
 
     def _optin_result(self, round_: Round) -> OptinResult | None:
-        content = self._store.artifacts.kept(round_.key, OPTIN_RESULT)
-        return None if content is None else decode_optin_result(json.loads(content))
+        certified = self._store.artifacts.kept_json(round_.key, OPTIN_RESULT)
+        return None if certified is None else decode_optin_result(certified)
 
     def _open_to_clients(
         self,

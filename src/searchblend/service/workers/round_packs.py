@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -66,12 +65,12 @@ def keep_log_head(store: ServiceStore, round_: Round) -> None:
     """Put on record what the public log is now, with the round's pack: part of the caller's transaction."""
     if note := store.log.checkpoint():
         known = decode_checkpoint(note)
-        store.artifacts.keep(round_.key, PACK_LOG, json.dumps(vars(LogHead(known.size, known.root.hex()))).encode())
+        store.artifacts.keep_json(round_.key, PACK_LOG, LogHead(known.size, known.root.hex()))
 
 
 def _log_head(store: ServiceStore, round_key: int) -> LogHead | None:
-    content = store.artifacts.kept(round_key, PACK_LOG)
-    return None if content is None else decode(LogHead, json.loads(content))
+    head = store.artifacts.kept_json(round_key, PACK_LOG)
+    return None if head is None else decode(LogHead, head)
 
 
 def _earlier(store: ServiceStore, round_: Round) -> list[tuple[int, Pack]]:
