@@ -43,6 +43,8 @@ CANDIDATE: Final = "candidate"
 OPTIN_RESULT: Final = "opt-in result"
 """the inner document with the curator's word for the list"""
 REVIEWED: Final = "reviewed"
+OPENED_BY: Final = "opened_by"
+"""the inner document with the name of whoever asked for the opening"""
 CLOCK: Final = "clock"
 SCHEDULE: Final = "schedule"
 BLOCKLIST: Final = "blocklist"
@@ -114,7 +116,7 @@ class Lifecycle:
             self._expect(round_, State.DRAFT)
             self._refuse_unpayable(round_)
             self._store.audit.append(actor, "opening asked for", self._now, _where(round_))
-            self._store.artifacts.keep(round_.key, "opened_by", actor.encode())
+            self._store.artifacts.keep(round_.key, OPENED_BY, actor.encode())
             self._store.jobs.add(round_.key, "open", self._now)
             return round_
 

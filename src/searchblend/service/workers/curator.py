@@ -23,7 +23,7 @@ from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, Record
 from searchblend.service.caps import set_asked_cap
 from searchblend.service.clock import Clock
-from searchblend.service.lifecycle import CANDIDATE, OPTIN_RESULT
+from searchblend.service.lifecycle import CANDIDATE, OPENED_BY, OPTIN_RESULT
 from searchblend.service.round_model import (
     decode_figures,
     drawn_by,
@@ -171,7 +171,7 @@ class Curator(RoundJobs):
         self._store.on_point("open: key written")
         with self._store.transaction():
             self._store.jobs.finish(job)
-            opened_by = self._store.artifacts.kept(round_.key, "opened_by") or b""
+            opened_by = self._store.artifacts.kept(round_.key, OPENED_BY) or b""
             closes = now + settings.optin_seconds
             opened = replace(round_, public_key=public_key, optin_closes=closes)
             self._store.artifacts.keep(round_.key, HOLDER, self._vault.identity.encode())
