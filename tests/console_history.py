@@ -15,7 +15,8 @@ from searchblend.search.pack import PACK_MEDIA_TYPE
 from searchblend.service.lifecycle import CANDIDATE, Lifecycle
 from searchblend.service.round_model import encode_figures, settings_of
 from searchblend.service.task_settings import TaskSettings
-from searchblend.service.workers.publisher import PACK_FILE, trend_rows
+from searchblend.service.workers.publisher import trend_rows
+from searchblend.service.workers.round_packs import PACK_FILE
 from searchblend.store.rounds import Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import NEXT, State

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from searchblend.service.clock import Clock
 from searchblend.service.http.connections import Connections
+from searchblend.service.http.public_server import listen, port_of
 from searchblend.service.http.server import HttpServer
 from searchblend.service.issuer.books import Account, IssuerBooks
 from searchblend.service.issuer.serve import REQUEST_PATH, Issuer, IssuerSettings
-from searchblend.service.serve import listen, port_of
 from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.token_terms import fetch_terms
 from searchblend.store.rounds import Round

@@ -16,7 +16,7 @@ from searchblend.service.clock import Clock
 from searchblend.service.console.public_pages import Imprint
 from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.http.connections import Connections
-from searchblend.service.http.health import health_app
+from searchblend.service.readiness import health_app
 from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook

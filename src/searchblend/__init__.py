@@ -4,10 +4,10 @@ The public surface is in ``__init__.pyi``; everything else may change. Names are
 device that needs ``local_report`` alone loads nothing but the standard library.
 """
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from searchblend.core.by_name import attribute_of
 from searchblend.core.outlet import Outlet, provide
 
 _STUB = Path(f"{__file__}i").read_text(encoding="utf-8").splitlines()
@@ -17,10 +17,10 @@ __all__ = list(_MODULE_OF)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version("searchblend")
+        return attribute_of("importlib.metadata", "version")("searchblend")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_MODULE_OF[name]), name)
+    value = attribute_of(_MODULE_OF[name], name)
     globals()[name] = value
     return value
 

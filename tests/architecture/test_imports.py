@@ -114,21 +114,33 @@ def test_papers_and_evidence_do_not_need_each_other(path):
     assert not [name for name in imports(path) if name.startswith(f"searchblend_lab.{other}")]
 
 
-@pytest.mark.parametrize("start", ON_DEVICE)
-def test_what_runs_on_a_device_is_standard_library_only(start):
+def closure(start: str) -> set[Path]:
+    """The modules of the package that one imports, directly or not, and itself."""
     todo, seen = [ROOT / start], set()
     while todo:
         path = todo.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        for name in imports(path):
-            parts = name.split(".")
-            if parts[0] == "searchblend":
-                todo.append(ROOT.joinpath(*parts[1:]).with_suffix(".py"))
-            else:
-                assert parts[0] in sys.stdlib_module_names, f"{path.name} imports {name}"
-    assert len(seen) > 1 or start == "core/normalization.py"
+        if path not in seen:
+            seen.add(path)
+            own = [name.split(".")[1:] for name in imports(path) if name.startswith("searchblend.")]
+            todo += [ROOT.joinpath(*parts).with_suffix(".py") for parts in own]
+    return seen
+
+
+@pytest.mark.parametrize("start", ON_DEVICE)
+def test_what_runs_on_a_device_is_standard_library_only(start):
+    modules = closure(start)
+    for path in modules:
+        others = {name.split(".")[0] for name in imports(path)} - {"searchblend"}
+        assert others <= sys.stdlib_module_names, path.name
+    assert len(modules) > 1 or start == "core/normalization.py"
+
+
+@pytest.mark.parametrize("start", ["service/relay.py", "service/issuer/serve.py"])
+def test_what_other_companies_run_has_no_part_of_the_service(start):
+    """Neither needs a database of rounds, a worker or a console: they are not there to be attacked."""
+    rooms = {str(path.relative_to(ROOT).parent) for path in closure(start) - {ROOT / "store/errors.py"}}
+    assert rooms <= {"core", "files", "wire", "service", "service/api", "service/http", "service/issuer"}
+    assert not closure(start) & {ROOT / f"service/{name}.py" for name in ("services", "lifecycle", "serve", "checkup")}
 
 
 def reached_from(folder: str) -> tuple[set[str], set[str]]:
@@ -187,11 +199,8 @@ LAZY = {
 """Where a function may import what is slow to load, or comes with an extra. And ``cli/``: its help must be instant."""
 ONLY_IN = {"os.fsync": "files/durable.py", "sqlite3.connect": "files/sqlite.py"}
 """Calls that one module makes for all."""
-BY_NAME = {
-    "searchblend/__init__.py": "the names of the root package",
-    "searchblend/releases/hybrid.py": "a method, or an algorithm, of the user's own",
-}
-"""Where a module is imported by a string, which no editor and no type checker can follow."""
+BY_NAME = "searchblend/core/by_name.py"
+"""The one module that imports by a string, which no editor and no type checker can follow; it says for whom."""
 
 
 def lazy_imports(tree: ast.AST) -> list[str]:
@@ -235,7 +244,7 @@ def test_no_import_hides_in_a_string():
         for path in root.rglob("*.py")
         if imports_by_name(ast.parse(path.read_text()))
     }
-    assert named == set(BY_NAME)
+    assert named == {BY_NAME}
 
 
 def calls(tree: ast.AST) -> set[str]:

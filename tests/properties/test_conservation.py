@@ -33,7 +33,7 @@ from starlette.testclient import TestClient
 from databases import DATABASES, fresh_database
 from searchblend.service.api.app import build_app
 from searchblend.service.http.connections import Connections
-from searchblend.service.http.health import health_app
+from searchblend.service.readiness import health_app
 from searchblend.service.round_model import shape_of
 from searchblend.service.services import Services
 from searchblend.service.telemetry import Logbook

@@ -41,6 +41,7 @@ from searchblend.blender.paper.estimate_client import estimate_client_probabilit
 from searchblend.blender.paper.estimate_optin import estimate_optin_probabilities
 from searchblend.blender.paper.report_probabilities import ReportProbabilities
 from searchblend.blender.release import BlenderRelease, GroupSizes, HeadFigures
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Guarantee, TrustModel
@@ -50,7 +51,7 @@ from searchblend.mechanisms.tally import Ints
 from searchblend.mechanisms.threshold import printed_threshold
 
 OnStep = Callable[[str], None]
-MechanismFigures = dict[str, dict[str, object]]
+MechanismFigures = dict[str, JsonObject]
 
 
 def _silent(step: str) -> None:

@@ -8,13 +8,14 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from searchblend.cli.arguments import add_config, positive_int
 from searchblend.cli.printing import json_text, note_step, warn
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import EmptyHeadList, OutputError, UsageError
 from searchblend.core.privacy import ROW_UNIT
 from searchblend.core.statement import PAGE
@@ -44,7 +45,7 @@ _READ_OPTIONS: Final = (
     *("unit", "engine", "master", "memory", "threads", "temp_directory"),
 )
 """options that ``ReadOptions`` knows under the same names"""
-WriteSummary = Callable[[Mapping[str, Any] | None], None]
+WriteSummary = Callable[[JsonObject | None], None]
 
 
 def add_log(parser: argparse.ArgumentParser, *, memory: str = "2GB") -> None:
@@ -248,7 +249,7 @@ def _summary_file(path: Path | None, release: Path | None, *, replace: bool) -> 
         raise UsageError(f"--summary: {path} is inside the folder of the release, and exact counts are not for release")
     with whole_files([path], replace=replace) as [partial]:
 
-        def write(summary: Mapping[str, Any] | None) -> None:
+        def write(summary: JsonObject | None) -> None:
             counts = summary if summary is not None else {"read": False}  # published before: the log was not opened
             document = {"notice": NOT_FOR_RELEASE, **counts}
             partial.write_text(json_text(document), encoding="utf-8")
@@ -323,7 +324,7 @@ def warn_about_input(written: WrittenRelease[Any], folder: Path | None, *, html:
         warn(f"it was published without a page; make one beside it: searchblend page {folder} -o FILE")
 
 
-def _malformed_lines(summary: Mapping[str, Any]) -> list[str]:
+def _malformed_lines(summary: JsonObject) -> list[str]:
     """One line per reason, with the first places; nothing of what stood there."""
     malformed, lines = summary["malformed"], max(summary["lines"], 1)
     total = sum(entry["count"] for entry in malformed.values())

@@ -6,17 +6,21 @@ import argparse
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import print_json, print_line, word
 from searchblend.core.errors import UsageError
-from searchblend.files.durable import make_private_folder, read_private
+from searchblend.files.durable import make_private_folder, read_named_secret
 from searchblend.service.clock import SystemClock
 from searchblend.service.settings import ServeSettings, load_settings
 
 if TYPE_CHECKING:
     from searchblend.store.service_store import ServiceStore
+
+Settings = TypeVar("Settings")
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +43,29 @@ def add_token_file(parser: argparse.ArgumentParser) -> None:
 
 def serve_settings(options: argparse.Namespace) -> ServeSettings:
     return load_settings(vars(options), getattr(options, "config", None))
+
+
+def add_public_server(parser: argparse.ArgumentParser) -> None:
+    """What every server of its own asks for, besides where it listens."""
+    parser.add_argument(
+        "--tls-certificate", metavar="FILE", help="certificate chain in PEM; without it put a proxy in front"
+    )
+    parser.add_argument("--tls-key", metavar="FILE", help="its private key in PEM")
+    parser.add_argument("--connections", type=positive_int, metavar="N", help="connections open at once (4000)")
+    parser.add_argument("--peer-seconds", type=float, metavar="S", help="seconds for a device to send or to read (30)")
+    parser.add_argument("--stop-seconds", type=float, metavar="S", help="seconds to end after SIGTERM (30)")
+
+
+def given_settings(kind: type[Settings], options: argparse.Namespace, **others: object) -> Settings:
+    """The settings of a server: those that options state, and these others."""
+    names = {field.name for field in fields(kind)} - set(others)  # type: ignore[arg-type]
+    stated = {name: value for name, value in vars(options).items() if name in names and value is not None}
+    return kind(**stated, **others)
+
+
+def print_addresses(address: str, health: str) -> None:
+    """One write: whoever started us may close the pipe after the first line."""
+    print(f"{address}\nhealth: {health}" if health else address, flush=True)
 
 
 @contextlib.contextmanager
@@ -71,7 +98,7 @@ def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str
 
     The name cannot be chosen, and a review needs a token: else one person could be two.
     """
-    from searchblend.service.api.writers import record_failures
+    from searchblend.service.failed_sign_ins import record_failures
 
     if options.token_file is None:
         if role == "reviewer":
@@ -90,10 +117,7 @@ def actor_of(options: argparse.Namespace, store: ServiceStore, role: str) -> str
 
 def read_token(path: Path) -> str:
     """The admin token of a file that is its owner's alone."""
-    try:
-        return read_private(path).decode("utf-8", "replace").strip()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    return read_named_secret(path).decode("utf-8", "replace")
 
 
 def print_document(document: Any, *, as_json: bool) -> None:

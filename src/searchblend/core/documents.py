@@ -186,7 +186,7 @@ Read = Callable[[Any, str], Any]
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _FieldReader:
     """How one field is read."""
 
     hint: Any
@@ -196,22 +196,22 @@ class _Reader:
     read: Read
 
 
-_PLANS: Final[dict[type, dict[str, _Reader]]] = {}
+_PLANS: Final[dict[type, dict[str, _FieldReader]]] = {}
 
 
-def _plan(kind: Any) -> dict[str, _Reader]:
+def _plan(kind: Any) -> dict[str, _FieldReader]:
     if kind not in _PLANS:
         hints = get_type_hints(kind, include_extras=True)
         _PLANS[kind] = {each.name: _field_reader(each, hints[each.name]) for each in fields(kind) if each.init}
     return _PLANS[kind]
 
 
-def _field_reader(each: Field[Any], hint: Any) -> _Reader:
+def _field_reader(each: Field[Any], hint: Any) -> _FieldReader:
     may_be_absent = _OMIT in each.metadata
     if may_be_absent:  # the class has "or None", the document has no such field
         hint = next(arm for arm in get_args(hint) if arm is not type(None))
     required = each.default is MISSING and each.default_factory is MISSING
-    return _Reader(hint, required, may_be_absent, *_reader(hint))
+    return _FieldReader(hint, required, may_be_absent, *_reader(hint))
 
 
 def _reader(hint: Any) -> tuple[str, Read]:

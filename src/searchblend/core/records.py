@@ -45,7 +45,7 @@ class Record(NamedTuple):
 
 
 def _is_text(value: object) -> bool:
-    """Whether it is a text that can be written down: a lone surrogate cannot."""
+    """Whether it is a string that can be written down: a lone surrogate cannot."""
     try:
         return isinstance(value, str) and bool(value.encode("utf-8") or True)
     except UnicodeEncodeError:

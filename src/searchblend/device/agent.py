@@ -10,7 +10,6 @@ print(agent.sync().text)
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -18,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from searchblend.core.admission import Admission, admit
+from searchblend.core.admission import Admission
 from searchblend.core.documents import encode
-from searchblend.core.errors import InputError, InvalidParameter, UsageError
+from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.device.consent_texts import GIVING, MODES, OFF, OPT_IN, text_digest, text_of
 from searchblend.device.device_errors import DeviceRefused, NoAnswer, StorageFull
@@ -28,6 +27,7 @@ from searchblend.device.oblivious import ObliviousTransport
 from searchblend.device.packs import FOLDER, Packs
 from searchblend.device.policy import POLICY, Policy
 from searchblend.device.rounds import UNANSWERED, OnPoint, Outcome, Participant, manifest_path
+from searchblend.device.searches import admit_search, searches_of_file
 from searchblend.device.state import FILE, DeviceState, Enrolment
 from searchblend.device.transport import Transport, check_address
 from searchblend.device.view import DeviceExport, DeviceStatus, SentTurn, device_export, device_status, sent_turns
@@ -36,7 +36,6 @@ from searchblend.wire.enrolment import EnrolmentDocument
 from searchblend.wire.signing import read_public_point
 from searchblend.wire.tokens import TokenAccount
 
-_LONGEST_LINE: Final = 16 << 10
 _TASK_DIGITS: Final = 32
 
 
@@ -210,7 +209,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
 
     def record(self, query: str, url: str | None = None, *, from_suggestion: bool = False) -> Admission:
         """Keep one search on this device, if it may be kept. Never call this for private windows."""
-        admission = Admission(reason="from-suggestion") if from_suggestion else _admit(query, url, self._policy)
+        admission = Admission(reason="from-suggestion") if from_suggestion else admit_search(query, url, self._policy)
         with self._state.transaction():
             self._check_collecting()
             if admission.kept:
@@ -222,7 +221,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
         counts: Counter[str] = Counter()
         with self._state.transaction():
             self._check_collecting()
-            for admission in _admitted(path, self._policy):
+            for admission in searches_of_file(path, self._policy):
                 counts[admission.reason or "kept"] += 1
                 if admission.kept:
                     self._keep(admission)
@@ -337,10 +336,10 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
             return self._given_transport
         if self._own_transport is None or self._own_transport[0] != enrolment:
             self._close_transport()
-            self._own_transport = enrolment, self._made_transport(enrolment)
+            self._own_transport = enrolment, self._new_transport(enrolment)
         return self._own_transport[1]
 
-    def _made_transport(self, enrolment: Enrolment) -> Transport:
+    def _new_transport(self, enrolment: Enrolment) -> Transport:
         if not enrolment.relay:
             return Transport(enrolment.server, plain_http=enrolment.plain_http)
         return ObliviousTransport(
@@ -420,36 +419,3 @@ def _is_writable(text: str) -> bool:
         return text.encode("utf-8") is not None
     except UnicodeEncodeError:
         return False
-
-
-def _admitted(path: Path, policy: Policy) -> Iterable[Admission]:
-    try:
-        with path.open("rb") as file:
-            number = 0
-            while line := file.readline(_LONGEST_LINE + 1):
-                number += 1
-                if len(line) > _LONGEST_LINE:
-                    raise InputError(path, f"expected at most {_LONGEST_LINE} bytes", line=number)
-                if line.strip():
-                    yield _admit_line(line, path, number, policy)
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
-
-
-def _admit_line(line: bytes, path: Path, number: int, policy: Policy) -> Admission:
-    try:
-        document = json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise InputError(path, "expected a JSON object in UTF-8", line=number) from None
-    if not isinstance(document, dict) or set(document) - {"query", "url"}:
-        raise InputError(path, "expected an object with query and, if a result was chosen, url", line=number)
-    query, url = document.get("query"), document.get("url")
-    if not isinstance(query, str):
-        raise InputError(path, "expected a string", line=number, field="query")
-    if url is not None and not isinstance(url, str):
-        raise InputError(path, "expected a string or null", line=number, field="url")
-    return _admit(query, url, policy)
-
-
-def _admit(query: str, url: str | None, policy: Policy) -> Admission:
-    return admit(query, url, longest_query=policy.longest_query, longest_url=policy.longest_url)

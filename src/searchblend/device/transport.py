@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import ipaddress
 import socket
 import ssl
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
-from searchblend.core.errors import InvalidParameter
 from searchblend.device.device_errors import NoAnswer
+from searchblend.wire.addresses import service_address
 
 _CHUNK: Final = 64 << 10
 _STALE: Final = (http.client.RemoteDisconnected, ConnectionError)
@@ -34,28 +33,8 @@ class Answer:
 
 def check_address(address: str, *, plain_http: bool = False, field: str = "server") -> SplitResult:
     """A service's address: https, or http on this machine (or where ``plain_http`` allows it)."""
-    try:
-        parts = urlsplit(address)
-        port_is_fine = parts.port is None or 0 < parts.port < 65536
-        (parts.hostname or "").encode("idna")
-    except ValueError:
-        raise InvalidParameter(field, "expected an address such as https://lists.example") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine or parts.username is not None:
-        raise InvalidParameter(field, "expected an address such as https://lists.example")
-    if not parts.path.isascii() or not parts.path.isprintable() or " " in parts.path:
-        raise InvalidParameter(field, "expected a path of ASCII characters without spaces")
-    if parts.query or parts.fragment:
-        raise InvalidParameter(field, "expected an address without query and fragment")
-    if parts.scheme == "http" and not plain_http and not _is_this_machine(parts.hostname):
-        raise InvalidParameter(field, "expected https: over http anyone on the way sees who reports")
-    return parts
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    over_http = "expected https: over http anyone on the way sees who reports"
+    return service_address(field, address, plain_http=plain_http, over_http=over_http)
 
 
 class Transport:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from searchblend.core.errors import InputError, OutputError
+from searchblend.core.errors import InputError, OutputError, UsageError
 
 _ROOT: Final = 0
 _OF_OTHERS: Final = 0o077
@@ -84,6 +84,22 @@ def read_private(path: Path) -> bytes:
         if others_may_write_in(path.parent):
             raise InputError(path, f"a private key that other users may replace; run `chmod go-w {path.parent}`")
         return file.read()
+
+
+def read_key_file(path: Path) -> bytes:
+    """The bytes of a private key's file; ``InputError`` if it cannot be read, or not by its owner alone."""
+    try:
+        return read_private(path)
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from error
+
+
+def read_named_secret(file: str | Path) -> bytes:
+    """A secret whose private file a setting or an option names, without the blanks around it."""
+    try:
+        return read_private(Path(file)).strip()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def _refuse_loose(path: Path, status: os.stat_result) -> None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from searchblend.blender.method import METHODS, Method, OnStep, method_of
 from searchblend.blender.pipeline import check_run, run_blender
 from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import Result, result_of
+from searchblend.core.by_name import attribute_of
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import UsageError
 from searchblend.core.params import BlenderParams
@@ -61,11 +61,11 @@ def method_at(name: str) -> str | Method:
     offered = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
     if ":" not in name and name not in offered:
         raise UsageError(f"--method: expected {', '.join([*METHODS, *sorted(offered)])}, or package.module:object")
-    found = object_at(offered.get(name, name), "--method")
-    made = found() if isinstance(found, type) else found
-    if not isinstance(made, Method):
+    offered_object = object_at(offered.get(name, name), "--method")
+    method = offered_object() if isinstance(offered_object, type) else offered_object
+    if not isinstance(method, Method):
         raise UsageError(f"--method: {name} is not a method: derive it from searchblend.PrintedSteps")
-    return made
+    return method
 
 
 def object_at(path: str, flag: str) -> object:
@@ -76,7 +76,7 @@ def object_at(path: str, flag: str) -> object:
     if os.getcwd() not in sys.path:  # noqa: PTH109 (sys.path holds strings)
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
-        return getattr(import_module(module), attribute)
+        return attribute_of(module, attribute)
     except ImportError as error:
         raise UsageError(f"{flag}: {module} cannot be imported: {error}") from error
     except AttributeError as error:

@@ -127,7 +127,7 @@ def _basic(facts: ReleaseFacts, given: Publication) -> Mapping[str, Entry]:
         "data_product_type": "Summary statistics",
         "data_product_region": markdown(given.stated("region")),
         "description": _text(facts.kind.description, f"Period of the data: {given.stated('period')}."),
-        "publication_date": facts.made.isoformat(),
+        "publication_date": facts.created.isoformat(),
         "data_product_sector": "Technology",
     }
 
@@ -210,7 +210,7 @@ def dataset(facts: ReleaseFacts, given: Publication) -> str:
             "name": given.stated("publisher"),
             "contactPoint": {"@type": "ContactPoint", "description": given.stated("contact")},
         },
-        "datePublished": facts.made.isoformat(),
+        "datePublished": facts.created.isoformat(),
         "temporalCoverage": given.stated("period"),
         "spatialCoverage": given.stated("region"),
         "license": given.stated("licence"),

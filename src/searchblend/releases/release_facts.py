@@ -233,7 +233,7 @@ class ReleaseFacts:
     statement: Statement
     kind: KindFacts
     guarantee: StatedGuarantee
-    made: date
+    created: date
     words: StatementWords
     """promise and citation, as the release's page has them"""
 
@@ -306,6 +306,6 @@ def _facts(folder: Path, release: SavedRelease) -> ReleaseFacts:
         statement=release.statement,
         kind=kind,
         guarantee=release.guarantee,
-        made=datetime.fromisoformat(release.statement.created).date(),
+        created=datetime.fromisoformat(release.statement.created).date(),
         words=StatementWords(release.statement, kind.title, kind.digest),
     )

@@ -288,8 +288,8 @@ class Selection:
 
     def draw(self, table: ValueTable, source: Randomness) -> HeavyValues:
         """The values whose noisy counts reach the threshold."""
-        passed = noisy_counts(table.tally, self.design, randomness=source)
-        counts = {str(record.query): n for record, n in passed.items()}
+        selected = noisy_counts(table.tally, self.design, randomness=source)
+        counts = {str(record.query): n for record, n in selected.items()}
         ordered = sorted(counts, key=lambda one: (-counts[one], one.encode()))
         unit = ROW_UNIT if self.table.unit == ROW else UNIT
         promise = dataclasses.replace(selection_guarantee(self.design, source), unit=unit)

@@ -94,7 +94,7 @@ def aggregate_files(
     paths: Sequence[Path], shape: ReportShape, *, on_progress: OnProgress = lambda done, total: None
 ) -> Aggregate:
     """Read the files here, one after another. The seen ids are kept in memory."""
-    seen: set[bytes] = set()
+    known_ids: set[bytes] = set()
     counts = np.zeros(shape.n_counters, dtype=np.int64)
     refused: Counter[str] = Counter()
     repeated, done, total = 0, 0, sum(_file_size(path, shape) for path in paths)
@@ -102,12 +102,12 @@ def aggregate_files(
         for chunk in _chunks(path, shape):
             batch = decode_reports(chunk, shape)
             refused.update(batch.refused.values())
-            new = [i for i, report_id in enumerate(batch.ids) if _add(seen, report_id)]
+            new = [i for i, report_id in enumerate(batch.ids) if _add(known_ids, report_id)]
             repeated += len(batch.ids) - len(new)
             counts += np.bincount(batch.counters[new].ravel(), minlength=shape.n_counters)
             done += len(chunk)
             on_progress(done, total)
-    return Aggregate(shape, counts, len(seen), repeated, refused)
+    return Aggregate(shape, counts, len(known_ids), repeated, refused)
 
 
 def _chunks(path: Path, shape: ReportShape) -> Iterator[bytes]:
@@ -119,10 +119,10 @@ def _chunks(path: Path, shape: ReportShape) -> Iterator[bytes]:
         raise InputError(path, f"cannot be read: {error.strerror}") from error
 
 
-def _add(seen: set[bytes], report_id: bytes) -> bool:
-    before = len(seen)
-    seen.add(report_id)
-    return len(seen) > before
+def _add(known_ids: set[bytes], report_id: bytes) -> bool:
+    before = len(known_ids)
+    known_ids.add(report_id)
+    return len(known_ids) > before
 
 
 def _file_size(path: Path, shape: ReportShape) -> int:

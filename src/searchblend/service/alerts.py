@@ -21,31 +21,30 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from searchblend.core.errors import InvalidParameter, UsageError
-from searchblend.files.durable import read_private
-from searchblend.service.clock import Clock
+from searchblend.core.documents import decode
+from searchblend.core.errors import InvalidParameter
+from searchblend.files.durable import read_named_secret
+from searchblend.service.clock import DAY, Clock
 from searchblend.service.console.overview import Alert, Figures, alerts, round_link
-from searchblend.service.console.single_sign_on import check_address
 from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore, open_store
 from searchblend.store.states import State
+from searchblend.wire.addresses import check_secure, is_this_machine
 
 EVERY_SECONDS: Final = 300.0
 """between two looks: counting what a large round has takes a moment"""
-_AGAIN_SECONDS: Final = 86_400
-_ENDS_SOON: Final = 86_400
+_AGAIN_SECONDS: Final = DAY
+_ENDS_SOON: Final = DAY
 _ENDS_SOON_SHARE: Final = 10
 """a window is said to end a day before, or a tenth of its length, whichever is shorter"""
 _SEND_SECONDS: Final = 15.0
 _RECORD: Final = "alerts sent"
 _SIGNATURE: Final = "X-Searchblend-Signature"
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _SMTPS: Final = 465
 _PLACE: Final = re.compile(r"/console/tasks/([0-9a-f]{32})(?:/rounds/([0-9]+))?")
 Change = Literal["begins", "lasts", "over"]
@@ -64,14 +63,21 @@ class AlertMessage:
     since: int
 
 
+@dataclass(frozen=True)
+class SentAlert(AlertMessage):
+    """A message on record, and when it was sent."""
+
+    sent: int
+
+
 Send = Callable[[AlertMessage], None]
 
 
 def current_alerts(store: ServiceStore, now: int) -> list[Alert]:
     """All that is so now, without the figures."""
     figures = Figures.read(store, now)
-    found = [*alerts(figures, now), *_of_rounds(figures, now)]
-    return list({(alert.title, alert.link): alert for alert in found}.values())
+    all_alerts = [*alerts(figures, now), *_of_rounds(figures, now)]
+    return list({(alert.title, alert.link): alert for alert in all_alerts}.values())
 
 
 def _of_rounds(figures: Figures, now: int) -> Iterator[Alert]:
@@ -113,35 +119,35 @@ class AlertSender:
     def update(self) -> int:
         """Send what is new, what lasts and what is over; how many messages."""
         now = self._clock.now()
-        found = {f"{alert.title} {alert.link}": alert for alert in current_alerts(self._store, now)}
+        current = {f"{alert.title} {alert.link}": alert for alert in current_alerts(self._store, now)}
         record = _read_record(self._store)
         sent = 0
         for name, send in self._channels.items():
             known = record.setdefault(name, {})
-            for key, message in list(self._due(found, known, now)):
+            for key, message in list(self._due(current, known, now)):
                 if not self._sent(name, send, message):
                     break  # the channel is away: the others go on, and this one is tried again
                 sent += 1
                 if message.change == "over":
                     del known[key]
                 else:
-                    known[key] = {**asdict(message), "sent": now}
-                self._store.artifacts.keep(0, _RECORD, json.dumps(record).encode())
+                    known[key] = SentAlert(**vars(message), sent=now)
+                self._store.artifacts.keep_json(0, _RECORD, record)
         return sent
 
     def _due(
-        self, found: Mapping[str, Alert], known: Mapping[str, Mapping[str, Any]], now: int
+        self, current: Mapping[str, Alert], known: Mapping[str, SentAlert], now: int
     ) -> Iterator[tuple[str, AlertMessage]]:
-        for key, alert in found.items():
+        for key, alert in current.items():
             before = known.get(key)
             if before is None:
                 yield key, self._message(alert.title, alert.level, alert.link, "begins", now)
-            elif now - before["sent"] >= _AGAIN_SECONDS:
-                yield key, self._message(alert.title, alert.level, alert.link, "lasts", before["since"])
+            elif now - before.sent >= _AGAIN_SECONDS:
+                yield key, self._message(alert.title, alert.level, alert.link, "lasts", before.since)
         for key, before in known.items():
-            if key not in found:
-                link = before["link"].removeprefix(self._console)
-                yield key, self._message(before["alert"], before["level"], link, "over", before["since"])
+            if key not in current:
+                link = before.link.removeprefix(self._console)
+                yield key, self._message(before.alert, before.level, link, "over", before.since)
 
     def _message(self, title: str, level: str, link: str, change: Change, since: int) -> AlertMessage:
         place = _PLACE.match(link)
@@ -159,17 +165,19 @@ class AlertSender:
         return True
 
 
-def _read_record(store: ServiceStore) -> dict[str, dict[str, Any]]:
-    content = store.artifacts.kept(0, _RECORD)
-    return json.loads(content) if content else {}
+def _read_record(store: ServiceStore) -> dict[str, dict[str, SentAlert]]:
+    """By channel and alert."""
+    channels = store.artifacts.kept_json(0, _RECORD) or {}
+    return {name: {key: decode(SentAlert, message) for key, message in sent.items()} for name, sent in channels.items()}
 
 
 def channels_of(settings: ServeSettings) -> dict[str, Send]:
     """Where alerts go; nothing where no channel is set up."""
     channels: dict[str, Send] = {}
     if settings.alert_webhook:
-        check_address("alert_webhook", settings.alert_webhook)
-        channels["webhook"] = Webhook(settings.alert_webhook, _secret(settings.alert_secret_file))
+        check_secure("alert_webhook", settings.alert_webhook)
+        secret = read_named_secret(settings.alert_secret_file) if settings.alert_secret_file else b""
+        channels["webhook"] = Webhook(settings.alert_webhook, secret)
     if settings.alert_mail:
         channels["mail"] = Mail(settings)
     return channels
@@ -215,7 +223,7 @@ class Mail:
         if not self._host:
             raise InvalidParameter("smtp_server", "expected with alert_mail: HOST:PORT")
         self._user = settings.smtp_user
-        self._password = _secret(settings.smtp_password_file).decode()
+        self._password = read_named_secret(settings.smtp_password_file).decode() if settings.smtp_password_file else ""
 
     def __call__(self, message: AlertMessage) -> None:
         with self._connection() as server:
@@ -232,7 +240,7 @@ class Mail:
             return
         with smtplib.SMTP(self._host, self._port, timeout=_SEND_SECONDS) as server:
             server.ehlo()
-            if server.has_extn("starttls") or self._host not in _LOOPBACK:
+            if server.has_extn("starttls") or not is_this_machine(self._host):
                 server.starttls(context=context)
             yield server
 
@@ -247,15 +255,6 @@ class Mail:
         lines = [f"{name}: {value}" for name, value in asdict(message).items() if value is not None]
         mail.set_content("\n".join(lines) + "\n", cte="8bit")  # links stay in one piece
         return mail
-
-
-def _secret(file: str) -> bytes:
-    if not file:
-        return b""
-    try:
-        return read_private(Path(file)).strip()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 @contextlib.contextmanager

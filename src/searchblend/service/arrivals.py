@@ -6,18 +6,17 @@ there are some dozens of steps in a window, none shorter than five minutes.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from searchblend.service.clock import Clock
+from searchblend.service.clock import DAY, Clock
 from searchblend.store.rounds import Round
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State
 
 SAMPLES: Final = "arrivals"
-_STEPS: Final = (300, 900, 3600, 3 * 3600, 6 * 3600, 86_400)
+_STEPS: Final = (300, 900, 3600, 3 * 3600, 6 * 3600, DAY)
 _MOST_STEPS: Final = 60
 _WINDOWS: Final = {
     State.OPTIN_OPEN: "optin_seconds",
@@ -60,7 +59,7 @@ class ArrivalLog:
             if rows and rows[-1][0] >= begins:
                 return 0  # taken before this process started
             rows.append((begins, _total(self._store, round_)))
-            self._store.artifacts.keep(round_.key, SAMPLES, json.dumps(samples).encode())
+            self._store.artifacts.keep_json(round_.key, SAMPLES, samples)
         return 1
 
 
@@ -93,6 +92,5 @@ def _total(store: ServiceStore, round_: Round) -> int:
 
 
 def _samples(store: ServiceStore, round_: Round) -> dict[str, list[tuple[int, int]]]:
-    content = store.artifacts.kept(round_.key, SAMPLES)
-    document = json.loads(content) if content else {}
+    document = store.artifacts.kept_json(round_.key, SAMPLES) or {}
     return {window: [(begins, n) for begins, n in rows] for window, rows in document.items()}

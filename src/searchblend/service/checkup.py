@@ -9,7 +9,7 @@ from typing import Final
 
 from searchblend.core.errors import SearchblendError
 from searchblend.files.durable import others_may_use, others_may_write_in
-from searchblend.service.clock import Clock
+from searchblend.service.clock import DAY, Clock
 from searchblend.service.round_model import is_signed_by_curator, settings_of, shape_of, shredding_deadline
 from searchblend.service.settings import ServeSettings
 from searchblend.service.workers.publisher import MANIFEST_SECONDS, has_refused_key, why_it_waits
@@ -21,10 +21,9 @@ from searchblend.store.schema import SCHEMA_VERSION, schema_version
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, HOLDS_RAW, State
 
-MOST_ATTEMPTS: Final = 5
+STUCK_ATTEMPTS: Final = 5
 """more than this, and a job is called stuck"""
 SHAPE_TROUBLE: Final = "the shape of its reports cannot be read"
-_DAY: Final = 86_400
 _SHREDDING_SLACK: Final = 15
 """seconds that the clock's arrow and the curator's job may take after a deadline"""
 
@@ -98,7 +97,7 @@ def gauges(store: ServiceStore, clock: Clock, vault: Vault | None = None) -> dic
         "round_keys_refused": sum(has_refused_key(store, round_) for round_ in rounds),
         "rounds_waiting_for_issuer": sum(why_it_waits(store, round_) is not None for round_ in rounds),
         "jobs_waiting": len(waiting),
-        "jobs_stuck": sum(attempts > MOST_ATTEMPTS for _, _, attempts in waiting),
+        "jobs_stuck": sum(attempts > STUCK_ATTEMPTS for _, _, attempts in waiting),
     }
 
 
@@ -180,7 +179,7 @@ def conservation(round_: Round, counted: Mapping[int, tuple[int, int]]) -> Conse
 
 def _jobs(store: ServiceStore) -> CheckResult:
     waiting = store.jobs.waiting()
-    stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in waiting if attempts > MOST_ATTEMPTS]
+    stuck = [f"{kind} ({attempts} attempts)" for _, kind, attempts in waiting if attempts > STUCK_ATTEMPTS]
     return CheckResult("jobs", not stuck, ", ".join(stuck) or f"{len(waiting)} waiting")
 
 
@@ -191,9 +190,9 @@ def _manifests(store: ServiceStore, clock: Clock) -> Iterator[CheckResult]:
             yield CheckResult(f"manifest {task.task[:8]}", False, "never signed: is the publisher running?")
         else:
             left = latest[1] - clock.now()
-            early = left > MANIFEST_SECONDS + _DAY
+            early = left > MANIFEST_SECONDS + DAY
             detail = "signed for a later time: a clock is or was wrong" if early else f"expires in {left // 3600} h"
-            yield CheckResult(f"manifest {task.task[:8]}", left > _DAY and not early, detail)
+            yield CheckResult(f"manifest {task.task[:8]}", left > DAY and not early, detail)
 
 
 def _vault(store: ServiceStore, clock: Clock, settings: ServeSettings) -> Iterator[CheckResult]:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
+DAY: Final = 86_400
+"""seconds"""
 TOLERATED_SECONDS: Final = 120
 """by so much the machine's clock may be put right within ``BELIEVED_SECONDS``"""
 BELIEVED_SECONDS: Final = 3600

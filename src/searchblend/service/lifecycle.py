@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from searchblend.accounting.totals import BudgetCap
 from searchblend.blender.release import HeadFigures
-from searchblend.core.documents import JsonObject, decode, encode
+from searchblend.core.documents import JsonObject, encode
 from searchblend.core.errors import InvalidParameter, SearchblendError
 from searchblend.core.records import HeadList
 from searchblend.service.aggregate import read_counts
-from searchblend.service.clock import Clock
+from searchblend.service.clock import DAY, Clock
 from searchblend.service.review import REASONS, Hit, Review, suspicious_entries
 from searchblend.service.round_model import (
     adjusted_name,
@@ -46,6 +43,8 @@ CANDIDATE: Final = "candidate"
 OPTIN_RESULT: Final = "opt-in result"
 """the inner document with the curator's word for the list"""
 REVIEWED: Final = "reviewed"
+OPENED_BY: Final = "opened_by"
+"""the inner document with the name of whoever asked for the opening"""
 CLOCK: Final = "clock"
 SCHEDULE: Final = "schedule"
 BLOCKLIST: Final = "blocklist"
@@ -53,12 +52,10 @@ NO_CAP: Final = (
     "no cap is on record, so nothing would bound what rounds cost together; set one (searchblend task cap "
     "--per-window EPSILON,DELTA), or let the task say so by name (uncapped=true)"
 )
-_ASKED_CAP: Final = "cap asked for"
 _TASK_BYTES: Final = 16
-ASKED_SECONDS: Final = 86_400
+ASKED_SECONDS: Final = DAY
 """how long the first of two people's wish holds"""
 _ASKED: Final = "{} asked for"
-_NO_RISE: Final = "only whoever runs the service raises a cap (searchblend task cap)"
 _SKIPPED: Final = 1000
 """round numbers that may have been given out after a backup was made"""
 _NOT_THE_OPENER: Final = "the reviewer must not be the person who opened the round"
@@ -83,7 +80,7 @@ class Lifecycle:
         """By id, else by name: as its coming rounds see it."""
         return task_now(self._store, self._store.rounds.task(name))
 
-    def adjust(self, task: Task, changes: Mapping[str, Any], *, actor: str) -> Task:
+    def adjust(self, task: Task, changes: JsonObject, *, actor: str) -> Task:
         """Other settings for rounds that are drafted from now on; those under way keep what they were drafted with."""
         if not changes:
             raise InvalidParameter("settings", "expected at least one")
@@ -96,38 +93,10 @@ class Lifecycle:
             settings.check_for_rounds()
             after = encode(settings)
             differs = {name: after[name] for name in ADJUSTABLE if after[name] != made[name]}
-            self._store.artifacts.keep(0, adjusted_name(task), json.dumps(differs).encode())
+            self._store.artifacts.keep_json(0, adjusted_name(task), differs)
             changed = {name: [before[name], after[name]] for name in ADJUSTABLE if after[name] != before[name]}
             self._store.audit.append(actor, "task adjusted", self._now, {"task": task.task, "changes": changed})
         return self.task(task.task)
-
-    def ask_for_cap(self, cap: BudgetCap, *, actor: str) -> None:
-        """Ask the curator, which may write the ledger, for a first cap or a lower one.
-
-        Raising it is for whoever runs the service (``searchblend task cap``): no operator lifts their own limit.
-        """
-        with self._store.transaction():
-            before = self._store.ledger.book().cap
-            cap = replace(cap, planned=before is not None and before.planned)
-            if why := why_not_lower(before, cap):
-                raise InvalidParameter(*why)
-            self._store.artifacts.keep(0, _ASKED_CAP, json.dumps(encode(cap)).encode())
-            self._store.audit.append(actor, "cap asked for", self._now, encode(cap))
-
-    def set_asked_cap(self, *, actor: str) -> int:
-        """Put on record what was asked for, if it is still no rise; how many caps: 0 or 1."""
-        content = self._store.artifacts.kept(0, _ASKED_CAP)
-        if content is None:
-            return 0
-        with self._store.transaction():
-            self._store.artifacts.drop(0, _ASKED_CAP)
-            cap = decode(BudgetCap, json.loads(content))
-            if why_not_lower(self._store.ledger.book().cap, cap):
-                self._store.audit.append(actor, "cap refused", self._now, encode(cap))
-                return 0
-            self._store.ledger.set_cap(cap)
-            self._store.audit.append(actor, "cap set", self._now, encode(cap))
-        return 1
 
     def draft_round(self, task: Task, *, actor: str) -> Round:
         """A new round with the task's settings as they are now; one at a time."""
@@ -147,7 +116,7 @@ class Lifecycle:
             self._expect(round_, State.DRAFT)
             self._refuse_unpayable(round_)
             self._store.audit.append(actor, "opening asked for", self._now, _where(round_))
-            self._store.artifacts.keep(round_.key, "opened_by", actor.encode())
+            self._store.artifacts.keep(round_.key, OPENED_BY, actor.encode())
             self._store.jobs.add(round_.key, "open", self._now)
             return round_
 
@@ -187,13 +156,12 @@ class Lifecycle:
         return figures, suspicious_entries(figures.head, self.blocklist())
 
     def blocklist(self) -> list[str]:
-        content = self._store.artifacts.kept(0, BLOCKLIST)
-        return json.loads(content) if content else []
+        return self._store.artifacts.kept_json(0, BLOCKLIST) or []
 
     def set_blocklist(self, words: Sequence[str], *, actor: str) -> None:
         """Words that no published entry may contain. The log says how many, not which."""
         with self._store.transaction():
-            self._store.artifacts.keep(0, BLOCKLIST, json.dumps(list(words)).encode())
+            self._store.artifacts.keep_json(0, BLOCKLIST, list(words))
             self._store.audit.append(actor, "blocklist set", self._now, {"words": len(words)})
 
     def review(self, round_: Round, review: Review = _APPROVE_ALL, *, actor: str) -> Round:
@@ -236,10 +204,10 @@ class Lifecycle:
 
     def _keep_optin_result(self, round_: Round, head: HeadList, removed: Set[tuple[int, int | None]]) -> None:
         """The curator's word without the salts of what was removed; a round drawn by an earlier version has none."""
-        content = self._store.artifacts.kept(round_.key, OPTIN_RESULT)
-        if content is None or not removed:
+        certified = self._store.artifacts.kept_json(round_.key, OPTIN_RESULT)
+        if certified is None or not removed:
             return
-        result = decode_optin_result(json.loads(content)).without(head, removed)
+        result = decode_optin_result(certified).without(head, removed)
         self._store.artifacts.drop(round_.key, OPTIN_RESULT)
         self._store.artifacts.keep(round_.key, OPTIN_RESULT, json_bytes(encode_optin_result(result)))
 
@@ -350,8 +318,7 @@ class Lifecycle:
 
     def asked_by(self, key: int, what: str) -> str | None:
         """Who has asked for a step that needs two people, as long as that holds."""
-        content = self._store.artifacts.kept(key, _ASKED.format(what))
-        asked = json.loads(content) if content else None
+        asked = self._store.artifacts.kept_json(key, _ASKED.format(what))
         return asked["by"] if asked and 0 <= self._now - asked["when"] < ASKED_SECONDS else None
 
     def _is_agreed(self, key: int, what: str, where: JsonObject, actor: str) -> bool:
@@ -367,7 +334,7 @@ class Lifecycle:
             self._store.artifacts.drop(key, _ASKED.format(what))
             return True
         if before is None:
-            self._store.artifacts.keep(key, _ASKED.format(what), json.dumps({"by": actor, "when": self._now}).encode())
+            self._store.artifacts.keep_json(key, _ASKED.format(what), {"by": actor, "when": self._now})
             self._store.audit.append(actor, f"{what.split()[0]} asked for", self._now, where)
         return False
 
@@ -483,19 +450,6 @@ def _one(step: Callable[[_Row], bool], row: _Row, on_failure: Callable[[Exceptio
     except Exception as error:  # a row of another version, or damaged: the others' deadlines must be kept
         on_failure(error, row.task)
         return False
-
-
-def why_not_lower(before: BudgetCap | None, after: BudgetCap) -> tuple[str, str] | None:
-    """Field and reason, if a cap would allow anything that the one before forbids."""
-    for name, old, new in (
-        ("per_window", before and before.window, after.window),
-        ("lifetime", before and before.lifetime, after.lifetime),
-    ):
-        if old and (new is None or new.epsilon > old.epsilon or new.delta > old.delta):
-            return name, f"expected at most ε = {old.epsilon:g}, δ = {old.delta:g}: {_NO_RISE}"
-    if before and after.planned and not before.planned:
-        return "planned", _NO_RISE
-    return None
 
 
 def is_opener(actor: str, round_: Round) -> bool:

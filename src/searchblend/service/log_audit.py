@@ -83,7 +83,7 @@ def cosign(copy: LogCopy, last: Checkpoint | None, witness: SigningKey, *, name:
 
 def _check_numbers(entries: Iterable[LogEntry]) -> None:
     """Two manifests of one number: a service that shows both, each to some."""
-    seen: dict[tuple[str, int], str] = {}
+    signed: dict[tuple[str, int], str] = {}
     for entry in entries:
-        if entry.kind == MANIFEST_ENTRY and seen.setdefault((entry.task, entry.sequence), entry.value) != entry.value:
+        if entry.kind == MANIFEST_ENTRY and signed.setdefault((entry.task, entry.sequence), entry.value) != entry.value:
             raise LogTrouble(f"task {entry.task}: two manifests have the number {entry.sequence}")

@@ -13,7 +13,6 @@ import asyncio
 import contextlib
 import http.client
 import random
-import socket
 import ssl
 import threading
 import time
@@ -22,22 +21,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from searchblend.core.errors import InvalidParameter, MessageError
-from searchblend.service.api.answers import Refusal, problem_response, read_body
+from searchblend.service.api.answers import Refusal, guarded, read_body
 from searchblend.service.api.operations import Handler
-from searchblend.service.http.connections import Connections
-from searchblend.service.http.health import health_listener, healthz
+from searchblend.service.clock import DAY
+from searchblend.service.http.health import health_listener, healthz, watch_app
+from searchblend.service.http.public_server import OnReady, check_tls, listen, public_server
 from searchblend.service.http.server import HttpServer
-from searchblend.service.process import affordable_connections, no_core_files
-from searchblend.service.serve import check_tls, listen, port_of, stop_on_signals
-from searchblend.service.telemetry import PLAIN, Logbook, ServiceMetrics
+from searchblend.service.process import no_core_files
+from searchblend.service.settings import check_bounds, check_tls_pair
+from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.wire.addresses import service_address
 from searchblend.wire.ohttp import (
     KEYS_MEDIA_TYPE,
     LARGEST_KEYS,
@@ -57,7 +58,7 @@ KEYS_SECONDS: Final = 300.0
 """how long devices get the same key configuration before it is asked for again"""
 _AGAIN_SECONDS: Final = 1.0
 """when the gateway did not give it"""
-_STALE_KEYS_SECONDS: Final = 86_400.0
+_STALE_KEYS_SECONDS: Final = DAY
 """how long the last one is given out while the gateway does not answer: as long as it is announced before"""
 _CONNECTIONS_OUT: Final = 16
 _LARGE: Final = 2**20
@@ -91,41 +92,29 @@ class RelaySettings:
     """whether the gateway may be asked over http on another machine"""
 
     def __post_init__(self) -> None:
-        for field, least, most in (
+        check_bounds(
+            self,
             ("delay", 0, 10),
             ("batch", 1, MOST_WAITING // 4),
             ("connections", 16, 10**6),
             ("peer_seconds", 1, 3600),
             ("gateway_seconds", 1, 60),
             ("stop_seconds", 1, 3600),
-        ):
-            if not least <= getattr(self, field) <= most:
-                raise InvalidParameter(field, f"expected {least} to {most}")
-        if bool(self.tls_certificate) != bool(self.tls_key):
-            raise InvalidParameter("tls_certificate", "expected tls_key as well")
+        )
+        check_tls_pair(self.tls_certificate, self.tls_key)
         gateway_parts(self.gateway, plain_http=self.plain_http)
 
 
 def gateway_parts(address: str, *, plain_http: bool) -> SplitResult:
     """A gateway's address: https, or http on this machine."""
-    try:
-        parts = urlsplit(address)
-        is_usable = parts.port is None or 0 < parts.port < 65536
-    except ValueError:
-        raise InvalidParameter("gateway", "expected an address such as https://lists.example/…") from None
-    is_visible = address.isascii() and address.isprintable() and " " not in address
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_usable or not is_visible:
+    if not (address.isascii() and address.isprintable()):
         raise InvalidParameter("gateway", "expected an address such as https://lists.example/…")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise InvalidParameter("gateway", "expected an address without user, query and fragment")
-    is_here = parts.hostname in ("localhost", "::1") or parts.hostname.startswith("127.")
-    if parts.scheme == "http" and not plain_http and not is_here:
-        raise InvalidParameter("gateway", "expected https, or --plain-http: anyone on the way sees the relay's traffic")
-    return parts
+    over_http = "expected https, or --plain-http: anyone on the way sees the relay's traffic"
+    return service_address("gateway", address, plain_http=plain_http, over_http=over_http)
 
 
 @dataclass(frozen=True)
-class Passed:
+class GatewayAnswer:
     """What the gateway answered, as far as a device gets it."""
 
     status: int
@@ -133,8 +122,11 @@ class Passed:
     content: bytes
 
 
-class GatewayOut(Exception):
+class GatewayOut(Refusal):
     """The gateway gave no answer that can be passed on."""
+
+    def __init__(self) -> None:
+        super().__init__("overloaded", "the gateway does not answer")
 
 
 class GatewayLine:
@@ -149,7 +141,7 @@ class GatewayLine:
         self._large = threading.BoundedSemaphore(_MOST_LARGE)
         self._tls = ssl.create_default_context() if self._parts.scheme == "https" else None
 
-    async def ask(self, method: str, message: bytes = b"") -> Passed:
+    async def ask(self, method: str, message: bytes = b"") -> GatewayAnswer:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._ask, method, message)
 
     def close(self) -> None:
@@ -157,7 +149,7 @@ class GatewayLine:
         for connection in list(self._open):
             connection.close()
 
-    def _ask(self, method: str, message: bytes) -> Passed:
+    def _ask(self, method: str, message: bytes) -> GatewayAnswer:
         """A connection that the gateway has closed meanwhile is made anew, once: the same bytes count once."""
         used = getattr(self._own, "connection", None)
         try:
@@ -175,7 +167,7 @@ class GatewayLine:
             self._drop()
             raise GatewayOut from error
 
-    def _once(self, method: str, message: bytes) -> Passed:
+    def _once(self, method: str, message: bytes) -> GatewayAnswer:
         connection = self._connection()
         connection.putrequest(method, self._parts.path or "/", skip_accept_encoding=True)
         if method == "POST":
@@ -190,7 +182,9 @@ class GatewayLine:
             content = answer.read()
         if answer.will_close:
             self._drop()
-        return Passed(answer.status, answer.getheader("Content-Type", "").partition(";")[0].strip().lower(), content)
+        return GatewayAnswer(
+            answer.status, answer.getheader("Content-Type", "").partition(";")[0].strip().lower(), content
+        )
 
     def _connection(self) -> http.client.HTTPConnection:
         known: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
@@ -295,10 +289,10 @@ class Relay:
         self._n_inside += 1
         try:
             await self._batches.turn()
-            passed = await self._ask("POST", message)
+            answer = await self._ask("POST", message)
         finally:
             self._n_inside -= 1
-        return _to_device(passed)
+        return _to_device(answer)
 
     async def keys(self, request: Request) -> Response:
         """The gateway's key configuration, the same for all who ask; asking makes no request to the gateway."""
@@ -318,20 +312,20 @@ class Relay:
                 await asyncio.sleep(KEYS_SECONDS)
 
     async def _fetch_keys(self) -> None:
-        passed = await self._ask("GET")
-        if passed.status != 200 or passed.media_type != KEYS_MEDIA_TYPE or len(passed.content) > LARGEST_KEYS:
+        answer = await self._ask("GET")
+        if answer.status != 200 or answer.media_type != KEYS_MEDIA_TYPE or len(answer.content) > LARGEST_KEYS:
             raise GatewayOut
-        decode_configurations(passed.content)
-        self._keys = passed.content, self._now()
+        decode_configurations(answer.content)
+        self._keys = answer.content, self._now()
 
-    async def _ask(self, method: str, message: bytes = b"") -> Passed:
+    async def _ask(self, method: str, message: bytes = b"") -> GatewayAnswer:
         try:
-            passed = await self._line.ask(method, message)
+            answer = await self._line.ask(method, message)
         except GatewayOut:
             self._note(False)
             raise
         self._note(True)
-        return passed
+        return answer
 
     def _note(self, is_answered: bool) -> None:
         if is_answered != self.is_answered and (self.is_answered is not None or not is_answered):
@@ -339,103 +333,63 @@ class Relay:
         self.is_answered = is_answered
 
     def _guarded(self, handler: Handler) -> Handler:
-        async def handle(request: Request) -> Response:
-            result = "passed on"
-            try:
-                return await handler(request)
-            except GatewayOut:
-                result = "gateway"
-                return problem_response("overloaded", "the gateway does not answer")
-            except Refusal as refusal:
-                result = refusal.problem
-                return problem_response(refusal.problem, refusal.detail)
-            except ClientDisconnect:
-                result = "malformed"
-                return problem_response("malformed")
-            except Exception as error:
-                result = "internal"
-                self._logbook.failure("request failed", error)
-                return problem_response("internal")
-            finally:
-                self._metrics.count("relayed_total", result=result)
+        return guarded(handler, self._unexpected, self._count)
 
-        return handle
+    def _unexpected(self, error: Exception) -> Refusal:
+        self._logbook.failure("request failed", error)
+        return Refusal("internal")
+
+    def _count(self, response: Response, refusal: Refusal | None) -> None:
+        result = "passed on" if refusal is None else refusal.problem
+        self._metrics.count("relayed_total", result="gateway" if isinstance(refusal, GatewayOut) else result)
 
 
-def _to_device(passed: Passed) -> Response:
+def _to_device(answer: GatewayAnswer) -> Response:
     """The sealed answer, or how the gateway refused, in a few bytes; nothing else of what it said."""
     headers = {"Cache-Control": "private, no-store"}
-    if passed.status == 200 and passed.media_type == RESPONSE_MEDIA_TYPE:
-        return Response(passed.content, headers=headers, media_type=RESPONSE_MEDIA_TYPE)
-    is_problem = passed.media_type == PROBLEM_MEDIA_TYPE and len(passed.content) <= _LARGEST_PROBLEM
-    if 400 <= passed.status < 600 and is_problem:
-        return Response(passed.content, passed.status, headers, PROBLEM_MEDIA_TYPE)
+    if answer.status == 200 and answer.media_type == RESPONSE_MEDIA_TYPE:
+        return Response(answer.content, headers=headers, media_type=RESPONSE_MEDIA_TYPE)
+    is_problem = answer.media_type == PROBLEM_MEDIA_TYPE and len(answer.content) <= _LARGEST_PROBLEM
+    if 400 <= answer.status < 600 and is_problem:
+        return Response(answer.content, answer.status, headers, PROBLEM_MEDIA_TYPE)
     raise GatewayOut
 
 
-class _RelayServer(HttpServer):
-    """At its end nothing waits for others any more."""
+def _health_app(relay: Relay, batches: Batches, metrics: ServiceMetrics, server: HttpServer) -> Starlette:
+    """For whoever runs the relay."""
 
-    def __init__(self, app: Starlette, connections: Connections, tls: tuple[str, str] | None, batches: Batches) -> None:
-        super().__init__(app, connections, tls)
-        self._batches = batches
+    async def why_not_ready() -> str | None:
+        return None if relay.is_answered else "the gateway does not answer"
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._batches.close()
-        await super().shutdown(sockets)
-
-
-def _health_app(
-    relay: Relay, batches: Batches, metrics: ServiceMetrics, connections: Connections, server: HttpServer
-) -> Starlette:
-    """``/healthz``, ``/readyz``, ``/metrics``, for whoever runs the relay."""
-
-    async def alive(request: Request) -> Response:
-        if not server.is_answering():
-            return PlainTextResponse("the public address is stuck\n", 503)
-        return await healthz(request)
-
-    async def readyz(request: Request) -> Response:
-        if relay.is_answered:
-            return PlainTextResponse("ready\n")
-        return PlainTextResponse("the gateway does not answer\n", 503)
-
-    async def exposition(request: Request) -> Response:
+    async def exposition(openmetrics: bool) -> str:
         metrics.set("relay_waiting", len(batches))
-        metrics.set("connections", len(connections))
-        return Response(metrics.exposition(), headers={"content-type": PLAIN})
+        metrics.set("connections", len(server.connections))
+        return metrics.exposition(openmetrics=openmetrics)
 
-    handlers = (("/healthz", alive), ("/readyz", readyz), ("/metrics", exposition))
-    return Starlette(routes=[Route(path, handler, methods=["GET"]) for path, handler in handlers])
+    return watch_app(server.is_answering, why_not_ready, exposition)
 
 
-def run_relay(settings: RelaySettings, on_ready: Callable[[str, str], None] = lambda address, health: None) -> None:
+def run_relay(settings: RelaySettings, on_ready: OnReady = lambda address, health: None) -> None:
     """Run until SIGTERM or SIGINT. What waits then leaves at once, and is answered within the time that is left."""
     no_core_files()
     check_tls(settings.tls_certificate, settings.tls_key)
     logbook, metrics = Logbook(), ServiceMetrics()
     logbook.write("starting", role="relay", version=version("searchblend"))
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(listen(settings.host, settings.port))
-        health = stack.enter_context(listen(settings.health_host, settings.health_port))
-        most = affordable_connections(settings.connections)
-        connections = Connections(
-            most, settings.peer_seconds, lambda reason: metrics.count("connections_cut_total", reason=reason)
-        )
-        line = GatewayLine(settings.gateway, settings.gateway_seconds, plain_http=settings.plain_http)
-        stack.callback(line.close)
-        batches = Batches(settings.batch, settings.delay, lambda: metrics.count("relay_batches_total"))
-        relay = Relay(line, batches, metrics, logbook)
-        tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
-        server = _RelayServer(relay.app(), connections, tls, batches)
+    line = GatewayLine(settings.gateway, settings.gateway_seconds, plain_http=settings.plain_http)
+    batches = Batches(settings.batch, settings.delay, lambda: metrics.count("relay_batches_total"))
+    relay = Relay(line, batches, metrics, logbook)
 
-        def stop() -> None:
-            server.should_exit = True
+    def on_cut(reason: str) -> None:
+        metrics.count("connections_cut_total", reason=reason)
 
-        stop_on_signals(stop, settings.stop_seconds, logbook, role="relay")
-        stack.enter_context(health_listener(_health_app(relay, batches, metrics, connections, server), health))
-        address = f"{'https' if tls else 'http'}://{settings.host}:{port_of(listener)}"
-        logbook.write("listening", port=port_of(listener), health_port=port_of(health), connections=most)
-        on_ready(address, f"http://{settings.health_host}:{port_of(health)}")
-        server.run(sockets=[listener])
+    with (
+        contextlib.closing(line),
+        public_server(
+            settings, lambda address: relay.app(), logbook, role="relay", on_cut=on_cut, on_stop=batches.close
+        ) as public,
+        listen(settings.health_host, settings.health_port) as health,
+        health_listener(_health_app(relay, batches, metrics, public.server), health),
+    ):
+        public.announce(logbook, on_ready, settings.health_host, health)
+        public.run()
     logbook.write("stopped", role="relay")

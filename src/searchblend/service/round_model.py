@@ -43,8 +43,8 @@ def settings_now(store: ServiceStore, task: Task) -> TaskSettings:
 
     The adjustments are a document of their own: no process may change the settings that people agreed to.
     """
-    content = store.artifacts.kept(0, adjusted_name(task))
-    return settings_of(task).adjusted(json.loads(content)) if content else settings_of(task)
+    changes = store.artifacts.kept_json(0, adjusted_name(task))
+    return settings_of(task).adjusted(changes) if changes else settings_of(task)
 
 
 def task_now(store: ServiceStore, task: Task) -> Task:

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import socket
-import ssl
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Final
 
-from searchblend.core.errors import RunError, UsageError
-from searchblend.files.durable import make_private_folder, read_private
+from starlette.applications import Starlette
+
+from searchblend.files.durable import make_private_folder
 from searchblend.service.alerts import alerting
 from searchblend.service.api.app import ROLE_TAGS, build_app
 from searchblend.service.arrivals import ArrivalLog
 from searchblend.service.checkup import keys_overdue
-from searchblend.service.clock import Clock, SteadyClock
+from searchblend.service.clock import DAY, Clock, SteadyClock
 from searchblend.service.console.planner_page import Planner
 from searchblend.service.console.public_pages import Imprint
 from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.enrolment import EnrolmentOffer
-from searchblend.service.http.connections import Connections
-from searchblend.service.http.health import health_app, health_listener
-from searchblend.service.http.server import BACKLOG, HttpServer
-from searchblend.service.process import SignalStop, affordable_connections, crash_points, no_core_files
+from searchblend.service.http.health import health_listener
+from searchblend.service.http.public_server import OnReady, check_tls, listen, public_server, stop_on_signals
+from searchblend.service.process import SignalStop, crash_points, no_core_files
+from searchblend.service.readiness import health_app
 from searchblend.service.services import Services
 from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook
 from searchblend.service.workers.curator_process import CuratorProcess, make_curator
 from searchblend.service.workers.estimator import Estimator
-from searchblend.service.workers.gateway_keys import DAY, GatewayKeys
+from searchblend.service.workers.gateway_keys import GatewayKeys
 from searchblend.service.workers.publisher import Publisher
 from searchblend.service.workers.signing_keys import (
     SigningKeys,
@@ -50,8 +45,6 @@ from searchblend.store.service_store import ServiceStore, open_store
 _SWITCH_SECONDS: Final = 0.0005
 """The thread that writes reports asks for the interpreter after each statement; waiting 5 ms for it, Python's default,
 would cost more than the disk."""
-OnReady = Callable[[str, str], None]
-"""takes the public address and the one for health"""
 
 
 def serve(
@@ -123,88 +116,30 @@ def _add_troubles(settings: ServeSettings, clock: SteadyClock, services: Service
         services.troubles.append(lambda store: keys_trouble(store, [key.key_id for key in keys.all()]))
 
 
-def check_tls(certificate: str, key: str) -> None:
-    """Load certificate and key once here: the HTTP server would do so after its address was printed."""
-    if not certificate:
-        return
-    for path, read in ((certificate, Path.read_bytes), (key, read_private)):
-        try:
-            read(Path(path))
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        # An empty password instead of a question on the terminal.
-        context.load_cert_chain(certificate, key, password=lambda: "")
-    except (ssl.SSLError, OSError, ValueError) as error:
-        raise UsageError(
-            f"{certificate}, {key}: expected a certificate and its key without a password, both PEM"
-        ) from error
-
-
 def _run_http(settings: ServeSettings, services: Services, on_ready: OnReady, planner: Planner | None) -> None:
-    with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(listen(settings.host, settings.port))
-        health = stack.enter_context(listen(settings.health_host, settings.health_listens))
-        most = affordable_connections(settings.connections)
-        connections = Connections(
-            most, settings.peer_seconds, lambda reason: services.metrics.count("connections_cut_total", reason=reason)
-        )
-        app = build_app(
+    def make_app(address: str) -> Starlette:
+        if settings.plays("publisher"):
+            services.offer = EnrolmentOffer(settings, settings.public_address or address)
+        return build_app(
             services,
             settings.role,
             manifest_seconds=settings.manifest_seconds,
             planner=planner,
             imprint=Imprint(settings.publisher, settings.contact, settings.licence),
         )
-        tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
-        address = f"{'https' if tls else 'http'}://{settings.host}:{port_of(listener)}"
-        if settings.plays("publisher"):
-            services.offer = EnrolmentOffer(settings, settings.public_address or address)
-        server = HttpServer(app, connections, tls)
-        services.is_answering = server.is_answering
 
-        def stop() -> None:
-            server.should_exit = True
+    def on_cut(reason: str) -> None:
+        services.metrics.count("connections_cut_total", reason=reason)
 
-        stop_on_signals(stop, settings.stop_seconds, services.logbook, role=settings.role)
-        answers = health_app(services, connections, with_rounds="admin" in ROLE_TAGS[settings.role])
-        stack.enter_context(health_listener(answers, health))
-        services.logbook.write("listening", port=port_of(listener), health_port=port_of(health), connections=most)
-        on_ready(address, f"http://{settings.health_host}:{port_of(health)}")
-        server.run(sockets=[listener])
-
-
-def listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), backlog=BACKLOG)
-    except OSError as error:
-        raise RunError(f"{host}:{port}: cannot listen: {error.strerror}") from error
-
-
-def port_of(listener: socket.socket) -> int:
-    port: int = listener.getsockname()[1]
-    return port
-
-
-def stop_on_signals(stop: Callable[[], None], seconds: float, logbook: Logbook, *, role: str) -> None:
-    """End in order on SIGTERM and SIGINT, and in any case after so many seconds: a database may never answer.
-
-    What was not committed by then was not acknowledged either.
-    """
-
-    def give_up() -> None:
-        logbook.write("stopped late", role=role, seconds=seconds)
-        os._exit(1)
-
-    def handle(number: int, frame: object) -> None:
-        stop()
-        watchdog = threading.Timer(seconds, give_up)
-        watchdog.daemon = True
-        watchdog.start()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handle)
+    with (
+        public_server(settings, make_app, services.logbook, role=settings.role, on_cut=on_cut) as public,
+        listen(settings.health_host, settings.health_listens) as health,
+    ):
+        services.is_answering = public.server.is_answering
+        app = health_app(services, public.server.connections, with_rounds="admin" in ROLE_TAGS[settings.role])
+        with health_listener(app, health):
+            public.announce(services.logbook, on_ready, settings.health_host, health)
+            public.run()
 
 
 def _run_curator(

@@ -11,14 +11,13 @@ from searchblend.service.api.answers import Refusal, SharedAnswers, refusal_of, 
 from searchblend.service.api.writers import (
     DATABASE_SECONDS,
     MOST_WAITING,
-    SECONDS_BETWEEN_ROWS,
-    FailedSignIns,
     ReportWriter,
     StoreThread,
 )
 from searchblend.service.clock import Clock, SystemClock
 from searchblend.service.console.single_sign_on import SingleSignOn
 from searchblend.service.enrolment import EnrolmentOffer
+from searchblend.service.failed_sign_ins import SECONDS_BETWEEN_ROWS, FailedSignIns
 from searchblend.service.round_model import sealing_context, settings_of, shape_of, token_verifier_of
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.gateway_keys import GatewayKeys

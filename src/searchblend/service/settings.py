@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError, listed
+from searchblend.service.clock import DAY
 from searchblend.service.process import VARIABLE
 from searchblend.wire.addresses import check_server
 
@@ -19,8 +20,9 @@ ROLES: Final = ("all", "collector", "intake", "gateway", "curator", "publisher",
 PREFIX: Final = "SEARCHBLEND_"
 _OF_TESTS: Final = (VARIABLE, "SEARCHBLEND_TEST_")
 """how variables begin that are neither settings nor mistakes"""
-_LARGEST_PORT: Final = 65_535
-_HEALTH_OFFSET: Final = 1_000
+LARGEST_PORT: Final = 65_535
+HEALTH_OFFSET: Final = 1_000
+"""by so much the port of health is above the public one, unless it is named"""
 _LONGEST_IMPRINT: Final = 200
 _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "int": ((int,), "expected a whole number"),
@@ -28,6 +30,18 @@ _KINDS: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "str": ((str,), "expected a string"),
 }
 """what a TOML file may hold for each kind of setting: TOML has kinds of its own, so nothing is converted"""
+
+
+def check_bounds(settings: object, *bounds: tuple[str, float, float]) -> None:
+    """Refuse settings of which one is outside of its bounds: name, smallest, largest."""
+    for field, least, most in bounds:
+        if not least <= getattr(settings, field) <= most:
+            raise InvalidParameter(field, f"expected {least} to {most}")
+
+
+def check_tls_pair(certificate: str, key: str) -> None:
+    if bool(certificate) != bool(key):
+        raise InvalidParameter("tls_certificate", "expected tls_key as well")
 
 
 @dataclass(frozen=True)
@@ -121,17 +135,16 @@ class ServeSettings:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InvalidParameter("role", f"expected one of {', '.join(ROLES)}")
-        for field, least, most in (
-            ("port", 0, _LARGEST_PORT),
-            ("health_port", 0, _LARGEST_PORT),
+        check_bounds(
+            self,
+            ("port", 0, LARGEST_PORT),
+            ("health_port", 0, LARGEST_PORT),
             ("connections", 16, 10**6),
             ("gateway_key_days", 2, 366),
             ("reports_per_second", 0, 10**9),
             ("queue", 1, 10**7),
-            ("manifest_seconds", 0, 86_400),
-        ):
-            if not least <= getattr(self, field) <= most:
-                raise InvalidParameter(field, f"expected {least} to {most}")
+            ("manifest_seconds", 0, DAY),
+        )
         for field in ("database_seconds", "peer_seconds", "stop_seconds", "poll_seconds"):
             if not 0 < getattr(self, field) <= 3600:
                 raise InvalidParameter(field, "expected more than 0 and at most 3600")
@@ -141,14 +154,13 @@ class ServeSettings:
                 raise InvalidParameter(field, f"expected one line of at most {_LONGEST_IMPRINT} printable characters")
         if self.relay:
             check_server("relay", self.relay)
-        if self.port + _HEALTH_OFFSET > _LARGEST_PORT and not self.health_port:
-            raise InvalidParameter("health_port", f"expected for a port above {_LARGEST_PORT - _HEALTH_OFFSET}")
+        if self.port + HEALTH_OFFSET > LARGEST_PORT and not self.health_port:
+            raise InvalidParameter("health_port", f"expected for a port above {LARGEST_PORT - HEALTH_OFFSET}")
         if self.oidc_issuer and not self.plays("admin"):
             raise InvalidParameter("oidc_issuer", "expected with role all or admin: no other has a console")
         if (self.alert_webhook or self.alert_mail) and not self.plays("admin"):
             raise InvalidParameter("role", "expected all or admin: no other sends alerts")
-        if bool(self.tls_certificate) != bool(self.tls_key):
-            raise InvalidParameter("tls_certificate", "expected tls_key as well")
+        check_tls_pair(self.tls_certificate, self.tls_key)
         if self.database and not self.database.startswith(("postgresql://", "postgres://")):
             raise InvalidParameter("database", "expected postgresql://…; a SQLite file lives in the data directory")
 
@@ -163,7 +175,7 @@ class ServeSettings:
     @property
     def health_listens(self) -> int:
         """The port for health; 0 for any that is free."""
-        return self.health_port or (self.port and self.port + _HEALTH_OFFSET)
+        return self.health_port or (self.port and self.port + HEALTH_OFFSET)
 
     @property
     def where(self) -> str:

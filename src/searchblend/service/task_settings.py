@@ -6,13 +6,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from searchblend.blender.method import METHODS
-from searchblend.core.documents import Between, Matching, OneOf, Strict, check, decode, encode
+from searchblend.core.documents import Between, JsonObject, Matching, OneOf, Strict, check, decode, encode
 from searchblend.core.errors import InvalidParameter, listed
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
+from searchblend.service.clock import DAY
 from searchblend.store.ledger import check_name
 from searchblend.store.ledger_windows import PERIODS, window_at
 from searchblend.wire.addresses import ORIGIN, is_origin
@@ -22,7 +23,6 @@ from searchblend.wire.manifest import DEVICE_VERSION, FEWEST_QUERIES, LARGEST_EP
 AS_METHOD: Final = 0
 """a number of records that is left to the method; what is stored and asked of devices is the number itself"""
 SILENT_DEVICES: Final = ("skip", "report_wildcard")
-_DAY: Final = 86_400
 _LONGEST_CONSENT: Final = 20_000
 _NUMBER_OF_SEARCHES: Final = re.compile(r"\b(?:one|up to [0-9]+) of my searches\b", re.IGNORECASE)
 _MOST: Final = 2**31 - 1
@@ -99,13 +99,13 @@ class TaskSettings(Strict):
     """with fewer reports a round ends without a result"""
     min_queries: Positive = FEWEST_QUERIES
     """with fewer listed queries after review a round ends; devices answer about no list of fewer than 20"""
-    optin_seconds: Positive = 7 * _DAY
+    optin_seconds: Positive = 7 * DAY
     """how long opt-in records are taken"""
-    client_seconds: Positive = 7 * _DAY
+    client_seconds: Positive = 7 * DAY
     """how long reports are taken"""
-    grace_seconds: NotNegative = _DAY
+    grace_seconds: NotNegative = DAY
     """for reports that were on their way"""
-    shred_seconds: Positive = 14 * _DAY
+    shred_seconds: Positive = 14 * DAY
     """raw records live no longer than this after the round was opened, whatever happens; more than ``optin_seconds``"""
     repeat_seconds: NotNegative = 0
     """a new round this long after the start of the one before; 0: only by hand"""
@@ -164,7 +164,7 @@ class TaskSettings(Strict):
                 "writes that sentence by itself: leave it out",
             )
 
-    def adjusted(self, changes: Mapping[str, Any]) -> TaskSettings:
+    def adjusted(self, changes: JsonObject) -> TaskSettings:
         """These settings, which a task was made with, but for what may change without a new consent (``ADJUSTABLE``).
 
         A change of anything else is refused by name, with the reason.

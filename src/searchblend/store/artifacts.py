@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Final
+from typing import Any, Final
 
+from searchblend.core.documents import encode
 from searchblend.store.database import Database, marks
 
 _TO_WIPE: Final = "to wipe"
@@ -99,6 +101,15 @@ class Artifacts:
             "SELECT content FROM documents WHERE round_key = ? AND name = ?", (round_key, name)
         )
         return bytes(rows[0][0]) if rows else None
+
+    def keep_json(self, round_key: int, name: str, document: object) -> None:
+        """An inner document of JSON; objects are encoded by their class."""
+        self.keep(round_key, name, json.dumps(encode(document)).encode())
+
+    def kept_json(self, round_key: int, name: str) -> Any:
+        """What ``keep_json`` kept; None if there is no such document."""
+        content = self.kept(round_key, name)
+        return None if content is None else json.loads(content)
 
     def kept_under(self, round_key: int, prefix: str) -> dict[str, bytes]:
         """All whose names begin so."""

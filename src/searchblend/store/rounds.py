@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, NamedTuple
 
@@ -271,7 +271,7 @@ class Rounds:
         now: int,
         what: str,
         detail: JsonObject,
-        changes: Mapping[str, Any],
+        changes: JsonObject,
     ) -> Round:
         unknown = set(changes) - _CHANGEABLE
         if unknown:

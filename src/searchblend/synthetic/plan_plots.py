@@ -8,6 +8,7 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
+from searchblend.core.documents import JsonObject
 from searchblend.pages.plots import COLORS, Figure, new_figure
 from searchblend.synthetic.plan import Band, MethodForecast
 
@@ -69,7 +70,7 @@ def draw_band(axis: Axes, x: Sequence[float], bands: Sequence[Band | None], labe
     axis.fill_between(x, lows, highs, color=color, alpha=0.18, linewidth=0)
 
 
-def release_curve_figure(plan: Mapping[str, Any]) -> Figure:
+def release_curve_figure(plan: JsonObject) -> Figure:
     """The probability of being published against the count."""
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()

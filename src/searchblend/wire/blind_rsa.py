@@ -65,7 +65,7 @@ def blind_sign(content: bytes, key: RSAPrivateNumbers, *, randomness: Randomness
     """RFC 9474, 4.3: the blinded message to the power of d. The same message gives the same bytes.
 
     By the Chinese remainder theorem, with base and both exponents blinded afresh each time. ``MessageError`` for what
-    is no blinded message under this key; ``ArithmeticError`` for a result that is wrong, which must not be shown.
+    is not a blinded message under this key; ``ArithmeticError`` for a result that is wrong, which must not be shown.
     """
     n, e = key.public_numbers.n, key.public_numbers.e
     size, given = _size(n), int.from_bytes(content)

@@ -7,7 +7,6 @@ vectors/v1/enrolment.json holds both to them. Standard library only: devices rea
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from searchblend.core.documents import Matching, Strict, absent, check, decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.wire.addresses import Server, check_server
+from searchblend.wire.base64url import decode_base64url, encode_base64url
 from searchblend.wire.canonical import canonical_json
 
 MOST_KEYS: Final = 16
@@ -59,7 +59,7 @@ class EnrolmentDocument(Strict):
 
 def enrolment_link(page: str, document: EnrolmentDocument) -> str:
     """The document in a link to this page."""
-    content = base64.urlsafe_b64encode(canonical_json(encode(document))).decode().rstrip("=")
+    content = encode_base64url(canonical_json(encode(document)))
     return f"{page}#{content}"
 
 
@@ -77,9 +77,8 @@ def _of_link(link: str) -> str:
     match = _LINK.fullmatch(re.sub(f"[{_BLANKS}]", "", link))
     if match is None:
         return ""
-    digits = match[1]
     try:
-        return base64.urlsafe_b64decode(digits + "=" * (-len(digits) % 4)).decode("utf-8")
+        return decode_base64url(match[1]).decode("utf-8")
     except ValueError:
         return ""
 

@@ -89,7 +89,7 @@ def hkdf_expand(key: bytes, info: bytes, length: int) -> bytes:
 
 
 def _shared_secret(own: X25519PrivateKey, peer: bytes, enc: bytes, recipient: bytes) -> bytes:
-    """RFC 9180, 4.1: the same for both sides. A point of small order is refused, as is what is no point."""
+    """RFC 9180, 4.1: the same for both sides. A point of small order is refused, and so is what is not a point."""
     try:
         agreed = own.exchange(X25519PublicKey.from_public_bytes(peer))
     except ValueError as error:

@@ -19,6 +19,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from searchblend.core.documents import JsonObject, absent, decode, encode
 from searchblend.core.errors import MessageError, listed
 from searchblend.wire.addresses import is_origin
+from searchblend.wire.base64url import decode_base64url, encode_base64url
 from searchblend.wire.canonical import canonical_json, parse_canonical
 
 FORMAT: Final = "searchblend-manifest"
@@ -62,6 +63,15 @@ class Signature:
     key_id: str
     signature: str
     algorithm: str = ALGORITHM
+
+    @classmethod
+    def of_bytes(cls, key_id: str, content: bytes) -> Signature:
+        return cls(key_id, encode_base64url(content))
+
+    @property
+    def content(self) -> bytes:
+        """r ‖ s."""
+        return decode_base64url(self.signature)
 
 
 @dataclass(frozen=True)

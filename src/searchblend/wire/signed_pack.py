@@ -7,7 +7,6 @@ and checked in ``signing``.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -63,8 +62,8 @@ def decode_signed_pack(content: bytes) -> SignedPack:
 
 
 def _as_bytes(signature: Signature) -> bytes:
-    return bytes.fromhex(signature.key_id) + base64.urlsafe_b64decode(signature.signature + "==")
+    return bytes.fromhex(signature.key_id) + signature.content
 
 
 def _of_bytes(content: bytes) -> Signature:
-    return Signature(content[:8].hex(), base64.urlsafe_b64encode(content[8:]).rstrip(b"=").decode())
+    return Signature.of_bytes(content[:8].hex(), content[8:])

@@ -6,7 +6,6 @@ while devices still pin the old one.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -69,7 +68,7 @@ class SigningKey:
     def sign(self, content: bytes) -> Signature:
         r, s = decode_dss_signature(self._key.sign(content, _HASH))
         raw = r.to_bytes(32, "big") + s.to_bytes(32, "big")
-        return Signature(self.key_id, base64.urlsafe_b64encode(raw).rstrip(b"=").decode())
+        return Signature.of_bytes(self.key_id, raw)
 
     def __repr__(self) -> str:
         return f"SigningKey({self.key_id})"
@@ -215,7 +214,7 @@ def _is_by(signature: Signature, content: bytes, pinned: Mapping[str, bytes]) ->
     point = pinned.get(signature.key_id)
     if point is None or key_id(point) != signature.key_id:
         return False
-    raw = base64.urlsafe_b64decode(signature.signature + "==")
+    raw = signature.content
     r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
     if not (0 < r < _ORDER and 0 < s < _ORDER):
         return False

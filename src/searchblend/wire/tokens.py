@@ -14,12 +14,12 @@ RSASSA-PSS, done by ``cryptography``.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature
@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.wire.addresses import is_origin
+from searchblend.wire.base64url import decode_base64url, encode_base64url
 from searchblend.wire.blind_rsa import SALT_BYTES, Blinded, blind, finalize
 from searchblend.wire.manifest import TOKEN_PATH, TokenPart
 
@@ -97,7 +98,7 @@ class TokenKey:
 
     @property
     def text(self) -> str:
-        return base64.urlsafe_b64encode(self.content).decode().rstrip("=")
+        return encode_base64url(self.content)
 
     @property
     def key_id(self) -> bytes:
@@ -181,17 +182,21 @@ def token_header(token: bytes) -> str:
     return f'PrivateToken token="{base64.urlsafe_b64encode(token).decode()}"'
 
 
-def directory_document(keys: Sequence[tuple[TokenKey, int]], request_path: str) -> dict[str, Any]:
+def encode_directory(keys: Sequence[tuple[TokenKey, int]], request_path: str) -> bytes:
     """An issuer's directory (RFC 9578, 4): keys, the preferred first, with the time from which they are used."""
     listed = [
         {"token-type": 2, "token-key": base64.urlsafe_b64encode(key.content).decode(), "not-before": start}
         for key, start in keys
     ]
-    return {"issuer-request-uri": request_path, "token-keys": listed}
+    return json.dumps({"issuer-request-uri": request_path, "token-keys": listed}).encode()
 
 
-def terms_of_directory(issuer: str, document: Any, now: int) -> TokenPart:
+def terms_of_directory(issuer: str, content: bytes, now: int) -> TokenPart:
     """What reports of a round are paid with from now on: the directory's first key of type 2 that is in use."""
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        raise MessageError("issuer directory: not JSON") from None
     if not isinstance(document, dict) or not isinstance(document.get("token-keys"), list):
         raise MessageError("issuer directory: expected an object with token-keys")
     path = str(document.get("issuer-request-uri")).removeprefix(issuer)
@@ -235,8 +240,6 @@ class TokenAccount:
 
 def _of_base64url(text: str) -> bytes:
     try:
-        if not re.fullmatch("[A-Za-z0-9_-]*", text):
-            raise ValueError
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except (binascii.Error, ValueError) as error:
+        return decode_base64url(text)
+    except ValueError as error:
         raise MessageError("token: expected base64url") from error

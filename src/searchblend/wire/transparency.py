@@ -80,31 +80,31 @@ class Checkpoint:
         """The service's own, by the ids of the keys that are pinned."""
         by_hash = {_key_hash(self.origin, _LOG_TYPE, point): key_id for key_id, point in pinned.items()}
         return [
-            _signature(by_hash[line.key_hash], line.signature)
+            Signature.of_bytes(by_hash[line.key_hash], line.signature)
             for line in self.lines
             if line.name == self.origin and line.key_hash in by_hash and len(line.signature) == _SIGNATURE_BYTES
         ]
 
     def cosignatures(self, witnesses: Mapping[str, bytes]) -> list[tuple[str, bytes, Signature]]:
         """Key id, what was signed, and the signature, for each line that is of one of these witnesses' keys."""
-        found = []
+        cosignatures = []
         for line in self.lines:
             for key_id, point in witnesses.items():
                 if line.key_hash == _key_hash(line.name, _WITNESS_TYPE, point):
                     time, raw = line.signature[:_TIME_BYTES], line.signature[_TIME_BYTES:]
                     if len(raw) == _SIGNATURE_BYTES:
                         signed = self.cosigned_bytes(int.from_bytes(time, "big"))
-                        found.append((key_id, signed, _signature(key_id, raw)))
-        return found
+                        cosignatures.append((key_id, signed, Signature.of_bytes(key_id, raw)))
+        return cosignatures
 
     def with_signature(self, point: bytes, signature: Signature) -> Checkpoint:
-        line = NoteLine(self.origin, _key_hash(self.origin, _LOG_TYPE, point), _raw(signature))
+        line = NoteLine(self.origin, _key_hash(self.origin, _LOG_TYPE, point), signature.content)
         return replace(self, lines=(*self.lines, line))
 
     def with_cosignature(self, name: str, point: bytes, signature: Signature, time: int) -> Checkpoint:
         """One line for each key of a witness; a newer one replaces an older one."""
         key_hash = _key_hash(name, _WITNESS_TYPE, point)
-        return self.with_line(NoteLine(name, key_hash, time.to_bytes(_TIME_BYTES, "big") + _raw(signature)))
+        return self.with_line(NoteLine(name, key_hash, time.to_bytes(_TIME_BYTES, "big") + signature.content))
 
     def with_line(self, line: NoteLine) -> Checkpoint:
         others = tuple(one for one in self.lines if (one.name, one.key_hash) != (line.name, line.key_hash))
@@ -196,11 +196,3 @@ def _note_line(line: str) -> NoteLine:
 
 def _key_hash(name: str, kind: bytes, point: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b"\n" + kind + point).digest()[:_ID_BYTES]
-
-
-def _signature(key_id: str, raw: bytes) -> Signature:
-    return Signature(key_id, base64.urlsafe_b64encode(raw).rstrip(b"=").decode())
-
-
-def _raw(signature: Signature) -> bytes:
-    return base64.urlsafe_b64decode(signature.signature + "==")

@@ -22,7 +22,7 @@ from searchblend.accounting.totals import BudgetCap
 from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.privacy import Budget
-from searchblend.service.api.writers import LOCKED_SECONDS, MOST_FAILURES, AccountLock
+from searchblend.service.caps import ask_for_cap, why_not_lower
 from searchblend.service.console.public_pages import Imprint, link_of
 from searchblend.service.console.render import HEADERS, static_files
 from searchblend.service.console.sign_in import (
@@ -34,7 +34,7 @@ from searchblend.service.console.task_page import GROUPS, default_values, settin
 from searchblend.service.console.users_page import read_users
 from searchblend.service.console.visit import form_token, next_page
 from searchblend.service.console.words import percent
-from searchblend.service.lifecycle import why_not_lower
+from searchblend.service.failed_sign_ins import LOCKED_SECONDS, MOST_FAILURES, AccountLock
 from searchblend.service.round_model import adjusted_name, settings_now, settings_of, task_now
 from searchblend.service.task_settings import ADJUSTABLE, TaskSettings
 from searchblend.store.ledger_book import canonical, chained
@@ -664,7 +664,7 @@ def test_a_cap_is_set_and_lowered_by_operators_and_raised_by_no_one_of_them(fres
 
 def test_a_cap_that_was_asked_for_is_compared_again_when_it_is_set(fresh):
     parts = fresh.parts
-    parts.lifecycle.ask_for_cap(BudgetCap(Budget(8.0, 1e-4)), actor="ann")
+    ask_for_cap(parts.store, BudgetCap(Budget(8.0, 1e-4)), actor="ann", now=parts.clock.now())
     parts.store.ledger.set_cap(BudgetCap(Budget(2.0, 1e-4)))
     parts.work()
     assert parts.store.ledger.book().cap == BudgetCap(Budget(2.0, 1e-4))

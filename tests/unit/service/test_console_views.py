@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from console_person import Person
 from searchblend.core.errors import InvalidParameter
 from searchblend.pages.charts import Chart, Series
-from searchblend.service.console.forms import review_of_form
 from searchblend.service.console.overview import tick_names
 from searchblend.service.console.planner_page import PlannerQuestion, asked_epsilons, planner_page, question_near
+from searchblend.service.console.review_page import review_of_form
 from searchblend.service.console.trends_page import LEVEL, compare
 from searchblend.service.console.words import days, moment, number, percent, plain, plural, points, size, span
 from searchblend.service.review import Position, Removal, Review

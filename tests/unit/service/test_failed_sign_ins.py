@@ -10,7 +10,8 @@ import pytest
 
 from console_person import Person
 from databases import fresh_database
-from searchblend.service.api.writers import MOST_FAILURES, FailedSignIns, StoreThread
+from searchblend.service.api.writers import StoreThread
+from searchblend.service.failed_sign_ins import MOST_FAILURES, FailedSignIns
 from searchblend.store.service_store import open_store
 from service_http import http_service
 from service_parts import ManualClock, crowd

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from searchblend.core.records import Record
+from searchblend.service.clock import DAY
 from searchblend.service.round_model import sealing_context
-from searchblend.service.workers.gateway_keys import DAY, GatewayKeys
+from searchblend.service.workers.gateway_keys import GatewayKeys
 from searchblend.wire.binary_http import HttpRequest, decode_response, encode_request
 from searchblend.wire.ohttp import (
     GATEWAY_PATH,

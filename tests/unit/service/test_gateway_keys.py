@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from searchblend.core.errors import InputError
-from searchblend.service.workers.gateway_keys import ACCEPTED_SECONDS, ANNOUNCED_SECONDS, DAY, GatewayKeys
+from searchblend.service.clock import DAY
+from searchblend.service.workers.gateway_keys import ACCEPTED_SECONDS, ANNOUNCED_SECONDS, GatewayKeys
 from searchblend.service.workers.publisher import gateway_digests
 from searchblend.store.service_store import open_store
 

@@ -18,9 +18,10 @@ from searchblend.core.privacy import Budget
 from searchblend.core.records import Record
 from searchblend.service.api.app import build_app
 from searchblend.service.arrivals import ArrivalLog
+from searchblend.service.caps import ask_for_cap
 from searchblend.service.console.sign_in import console_table
 from searchblend.service.http.connections import Connections
-from searchblend.service.http.health import health_app
+from searchblend.service.readiness import health_app
 from searchblend.service.round_model import sealing_context, shape_of
 from searchblend.service.serve import gateway_keys
 from searchblend.service.services import Services
@@ -170,7 +171,7 @@ def play(played: Played) -> None:
     with roles.parts("owner") as owner:
         owner.store.ledger.set_cap(BudgetCap(None, Budget(1000, 0.5)))
     with roles.parts("admin") as admin:
-        admin.lifecycle.ask_for_cap(BudgetCap(None, Budget(900, 0.5)), actor="operator")
+        ask_for_cap(admin.store, BudgetCap(None, Budget(900, 0.5)), actor="operator", now=admin.clock.now())
     roles.work("curator")
     with roles.parts("owner") as owner:
         assert owner.store.ledger.book().cap == BudgetCap(None, Budget(900, 0.5))

@@ -167,7 +167,7 @@ KEY = {"token-type": 2, "token-key": "x", "not-before": 0}
 )
 def test_a_directory_that_cannot_be_used_is_refused(document, why):
     with pytest.raises(MessageError, match=why):
-        terms_of_directory("https://i.example", document, NOW)
+        terms_of_directory("https://i.example", json.dumps(document).encode(), NOW)
 
 
 def test_an_issuer_that_is_away_postpones(tmp_path):

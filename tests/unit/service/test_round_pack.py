@@ -8,7 +8,7 @@ from databases import DATABASES, fresh_database
 from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import decode_pack
 from searchblend.search.pack_delta import apply_delta
-from searchblend.service.workers.publisher import PACK_FILE, make_pack_files
+from searchblend.service.workers.round_packs import PACK_FILE, make_pack_files
 from searchblend.wire.release import decode_result
 from searchblend.wire.signing import verify_manifest
 from service_http import http_service

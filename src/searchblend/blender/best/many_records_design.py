@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from searchblend.blender.groups import Weights
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import MANY_RECORDS, BlenderParams
 from searchblend.core.privacy import Budget
@@ -89,7 +90,7 @@ class ManyRecordsDesign:
         )
 
     @property
-    def figures(self) -> dict[str, object]:
+    def figures(self) -> JsonObject:
         """For people who read the result; weights are in users."""
         queries, records = self.queries, self.records
         return {

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from searchblend.blender.groups import UserGroup
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter
 from searchblend.core.params import BlenderParams
 from searchblend.core.privacy import Budget
@@ -58,7 +59,7 @@ class CuratorDesign:
         return "each user counted by the curator has one random record"
 
     @property
-    def figures(self) -> dict[str, object]:
+    def figures(self) -> JsonObject:
         """For people who read the result."""
         return {
             "name": "stability histogram with residual counts",

@@ -22,8 +22,8 @@ def create_head_list(head_users: UserGroup, params: BlenderParams, *, randomness
     output: the list is ordered by bytes, never by count.
     """
     threshold = printed_threshold(params.for_printed_method().budget)
-    passed = noisy_selection(head_users, threshold, randomness=randomness or SystemRandomness())
-    return sorted_head_list(passed)
+    selected = noisy_selection(head_users, threshold, randomness=randomness or SystemRandomness())
+    return sorted_head_list(selected)
 
 
 def noisy_selection(group: UserGroup, threshold: Threshold, *, randomness: Randomness) -> list[Record]:

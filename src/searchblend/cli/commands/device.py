@@ -265,9 +265,9 @@ def _text(agent: DeviceAgent, options: argparse.Namespace) -> str:
 
 
 def _record(agent: DeviceAgent, options: argparse.Namespace) -> None:
-    found = agent.record(options.query, options.url)
-    said = "Kept on this computer." if found.kept else f"Not kept: {found.reason}."
-    _print({"kept": found.kept, "reason": found.reason}, said, options)
+    admission = agent.record(options.query, options.url)
+    message = "Kept on this computer." if admission.kept else f"Not kept: {admission.reason}."
+    _print({"kept": admission.kept, "reason": admission.reason}, message, options)
 
 
 def _import(agent: DeviceAgent, options: argparse.Namespace) -> None:
@@ -397,7 +397,7 @@ def _search(agent: DeviceAgent, options: argparse.Namespace) -> None:
     pack = agent.pack()
     if pack is None:
         raise DeviceError("there is no pack yet; `searchblend device sync` fetches one when the task has published it")
-    found = SearchIndex(pack).search(options.query, options.limit)
+    matches = SearchIndex(pack).search(options.query, options.limit)
     unit = pack.info.unit
     if options.json:
         rows = [
@@ -407,11 +407,11 @@ def _search(agent: DeviceAgent, options: argparse.Namespace) -> None:
                 "probability": item.entry.probability * unit,
                 "urls": [url.url for url in item.entry.urls],
             }
-            for item in found
+            for item in matches
         ]
         print_json({"round": pack.info.round, "found": rows})
         return
-    if not found:
+    if not matches:
         print_line("Nothing in the pack fits.")
         return
     cells = [
@@ -421,7 +421,7 @@ def _search(agent: DeviceAgent, options: argparse.Namespace) -> None:
             f"{100 * item.entry.probability * unit:.3g} %",
             item.entry.urls[0].url if item.entry.urls else "–",
         )
-        for item in found
+        for item in matches
     ]
     title = f"From the pack of round {pack.info.round}, best first"
     print_table(new_table(title, ("query", "fits", "share", "URL"), cells, words=("query", "fits", "URL")))

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from searchblend.cli.arguments import add_actions, add_command, positive_int
-from searchblend.cli.service_options import print_document
+from searchblend.cli.service_options import add_public_server, given_settings, print_addresses, print_document
 from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter, UsageError
 from searchblend.files.durable import make_private_folder
@@ -32,15 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serve = add_command(actions, "serve", "run the issuer", EXAMPLES)
     serve.add_argument("--host", metavar="HOST", help="where to listen (127.0.0.1)")
     serve.add_argument("--port", type=int, metavar="PORT", help="port to listen on; 0 for any that is free (8490)")
-    serve.add_argument(
-        "--tls-certificate", metavar="FILE", help="certificate chain in PEM; without it put a proxy in front"
-    )
-    serve.add_argument("--tls-key", metavar="FILE", help="its private key in PEM")
     serve.add_argument("--per-week", type=positive_int, metavar="N", help="tokens of an account in a week (3)")
     serve.add_argument("--rotate-days", type=positive_int, metavar="N", help="age at which a key gets a successor (90)")
-    serve.add_argument("--connections", type=positive_int, metavar="N", help="connections open at once (4000)")
-    serve.add_argument("--peer-seconds", type=float, metavar="S", help="seconds for a device to send or to read (30)")
-    serve.add_argument("--stop-seconds", type=float, metavar="S", help="seconds to end after SIGTERM (30)")
+    add_public_server(serve)
     add = add_command(actions, "add", "make accounts, and print the link of each once", EXAMPLES)
     add.add_argument("names", nargs="+", metavar="NAME", help="by what you know the account")
     add.add_argument("--address", required=True, metavar="URL", help="where devices reach the issuer")
@@ -59,22 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    settings = _settings(options)
+    from searchblend.service.issuer.serve import IssuerSettings
+
+    settings = given_settings(IssuerSettings, options)
     if options.action == "serve":
         from searchblend.service.issuer.serve import run_issuer
 
-        run_issuer(settings, on_ready=lambda address: print(address, flush=True))
+        run_issuer(settings, on_ready=print_addresses)
         return
     print_document(_act(options, settings), as_json=options.json)
-
-
-def _settings(options: argparse.Namespace) -> IssuerSettings:
-    from dataclasses import fields
-
-    from searchblend.service.issuer.serve import IssuerSettings
-
-    given = {each.name: getattr(options, each.name, None) for each in fields(IssuerSettings)}
-    return IssuerSettings(**{name: value for name, value in given.items() if value is not None})
 
 
 def _act(options: argparse.Namespace, settings: IssuerSettings) -> Any:
@@ -99,8 +86,8 @@ def _add(options: argparse.Namespace, settings: IssuerSettings, now: int) -> lis
     if not is_origin(address):
         raise InvalidParameter("address", "expected https://HOST, or http:// on this machine, without a path")
     with _books(settings) as books:
-        made = books.add(options.names, now=now)
-    links = [TokenAccount(address, secret).link for secret in made]
+        new_secrets = books.add(options.names, now=now)
+    links = [TokenAccount(address, secret).link for secret in new_secrets]
     return [{"name": name, "link": link} for name, link in zip(options.names, links, strict=True)]
 
 

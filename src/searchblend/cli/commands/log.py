@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from searchblend.cli.arguments import add_actions, add_command
 from searchblend.cli.service_options import add_place, opened, print_document
+from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InputError, MessageError, RunError, UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
     print_document(document, as_json=options.json)
 
 
-def _verify(options: argparse.Namespace) -> dict[str, Any]:
+def _verify(options: argparse.Namespace) -> JsonObject:
     from searchblend.files.durable import write_whole
 
     copy = _read(options)
@@ -82,7 +83,7 @@ def _verify(options: argparse.Namespace) -> dict[str, Any]:
     return {**_head(copy.checkpoint), "entries": dict(kinds), "consistent_with": len(options.checkpoint)}
 
 
-def _cosign(options: argparse.Namespace) -> dict[str, Any]:
+def _cosign(options: argparse.Namespace) -> JsonObject:
     from searchblend.files.durable import write_whole
     from searchblend.service.clock import SystemClock
     from searchblend.service.log_audit import cosign
@@ -98,7 +99,7 @@ def _cosign(options: argparse.Namespace) -> dict[str, Any]:
     return {**_head(cosigned), "witness": witness.public_point.hex(), "cosigned": str(options.state)}
 
 
-def _attach(options: argparse.Namespace) -> dict[str, Any]:
+def _attach(options: argparse.Namespace) -> JsonObject:
     from searchblend.wire.signing import witnesses_of
     from searchblend.wire.transparency import decode_checkpoint, encode_checkpoint
 
@@ -116,7 +117,7 @@ def _attach(options: argparse.Namespace) -> dict[str, Any]:
     return {**_head(present), "witnesses": sorted(witnesses_of(present, witnesses))}
 
 
-def _restore(options: argparse.Namespace) -> dict[str, Any]:
+def _restore(options: argparse.Namespace) -> JsonObject:
     from searchblend.wire.merkle import leaf_hash
     from searchblend.wire.transparency import encode_entry
 
@@ -133,7 +134,7 @@ def _restore(options: argparse.Namespace) -> dict[str, Any]:
     return {**_head(copy.checkpoint), "added": len(copy.leaves) - len(present)}
 
 
-def _head(checkpoint: Checkpoint) -> dict[str, Any]:
+def _head(checkpoint: Checkpoint) -> JsonObject:
     return {"origin": checkpoint.origin, "size": checkpoint.size, "root": checkpoint.root.hex()}
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
-from typing import Any
 
+from searchblend.cli.service_options import add_public_server, given_settings, print_addresses
 from searchblend.core.errors import InvalidParameter
+from searchblend.service.settings import HEALTH_OFFSET, LARGEST_PORT
 
 EXAMPLES = """\
 examples:
@@ -14,8 +14,6 @@ examples:
   searchblend relay --gateway https://lists.example/.well-known/ohttp-gateway --delay 5 --batch 200
   searchblend relay --gateway URL --listen 0.0.0.0:443 --tls-certificate chain.pem --tls-key key.pem
 """
-_LARGEST_PORT = 65_535
-_HEALTH_OFFSET = 1_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,14 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch", type=int, metavar="N", help="requests that leave at once without waiting longer (64)"
     )
-    parser.add_argument(
-        "--tls-certificate", metavar="FILE", help="certificate chain in PEM; without it put a proxy in front"
-    )
-    parser.add_argument("--tls-key", metavar="FILE", help="its private key in PEM")
-    parser.add_argument("--connections", type=int, metavar="N", help="connections open at once (4000)")
-    parser.add_argument("--peer-seconds", type=float, metavar="S", help="seconds for a device to send or to read (30)")
     parser.add_argument("--gateway-seconds", type=float, metavar="S", help="seconds for the gateway to answer (15)")
-    parser.add_argument("--stop-seconds", type=float, metavar="S", help="seconds to end after SIGTERM (30)")
+    add_public_server(parser)
     parser.add_argument(
         "--plain-http", action="store_true", help="allow http to a gateway on another machine (not private)"
     )
@@ -51,20 +43,16 @@ def run(options: argparse.Namespace) -> None:
     from searchblend.service.relay import RelaySettings, run_relay
 
     host, port = _place("listen", options.listen)
-    usual = f"127.0.0.1:{port and port + _HEALTH_OFFSET}"
+    usual = f"127.0.0.1:{port and port + HEALTH_OFFSET}"
     health_host, health_port = _place("health_listen", options.health_listen or usual)
-    given: dict[str, Any] = {"host": host, "port": port, "health_host": health_host, "health_port": health_port}
-    names = {field.name for field in fields(RelaySettings)} - set(given)
-    given |= {name: value for name, value in vars(options).items() if name in names and value is not None}
-    run_relay(RelaySettings(**given), on_ready=_print_addresses)
+    settings = given_settings(
+        RelaySettings, options, host=host, port=port, health_host=health_host, health_port=health_port
+    )
+    run_relay(settings, on_ready=print_addresses)
 
 
 def _place(field: str, place: str) -> tuple[str, int]:
     host, colon, port = place.rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > _LARGEST_PORT:
-        raise InvalidParameter(field, f"expected HOST:PORT with a port of at most {_LARGEST_PORT}")
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > LARGEST_PORT:
+        raise InvalidParameter(field, f"expected HOST:PORT with a port of at most {LARGEST_PORT}")
     return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def _print_addresses(address: str, health: str) -> None:
-    print(f"{address}\nhealth: {health}", flush=True)

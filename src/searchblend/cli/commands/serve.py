@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from searchblend.accounting.totals import BudgetCap
 from searchblend.cli.arguments import add_old_spelling, positive_int
 from searchblend.cli.printing import messages, new_table, print_line, print_table, progress_bar, warn
-from searchblend.cli.service_options import add_passphrase, add_place, print_document, serve_settings
+from searchblend.cli.service_options import add_passphrase, add_place, print_addresses, print_document, serve_settings
 from searchblend.core.documents import encode
 from searchblend.core.errors import RunError, UsageError
 from searchblend.core.privacy import Budget
@@ -144,7 +144,7 @@ def run(options: argparse.Namespace) -> None:
     serve(
         settings,
         anonymous_intake=options.demo_server,
-        on_ready=_print_addresses,
+        on_ready=print_addresses,
         planner=forecast,
     )
 
@@ -191,11 +191,6 @@ def _end_with_input() -> None:
     """End when whoever started us ends, however: then the other end of our input is closed."""
     sys.stdin.buffer.read()
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _print_addresses(address: str, health: str) -> None:
-    """One write: whoever started us may close the pipe after the first line."""
-    print(f"{address}\nhealth: {health}" if health else address, flush=True)
 
 
 def _demo(options: argparse.Namespace) -> None:

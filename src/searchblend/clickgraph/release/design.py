@@ -124,14 +124,14 @@ class ClickGraphDesign:
 
     def forecasts(self) -> list[AttributeForecast]:
         """How well counts by attribute can be read, for each kind of them."""
-        found = []
+        forecasts = []
         for of, detail in self.details.items():
             tables = [(table, step) for table, step in self.attribute_steps if table.of == of]
             cells = max(table.cells for table, _ in tables)
             half = max(step.law.half_width() for _, step in tables)
             people = self.params.population if detail == TOTALS else None
-            found.append(AttributeForecast(of, detail, people or self._typical(of), cells, half))
-        return found
+            forecasts.append(AttributeForecast(of, detail, people or self._typical(of), cells, half))
+        return forecasts
 
     def _typical(self, of: str) -> float:
         if of == OF_SEARCHES or self.click_counts is None:

@@ -68,8 +68,8 @@ class _Sized:
         if self.first_round is not None:
             named = 0.0 if threshold is None else self._own.named(threshold)
             return reach_of_two_rounds(self.first_round, self.units, float(self.sigma), named)
-        found = reach(self.plan.cap.first, self.units, float(self.sigma), threshold)
-        return found.worst if self.plan.windows else found
+        outcome = reach(self.plan.cap.first, self.units, float(self.sigma), threshold)
+        return outcome.worst if self.plan.windows else outcome
 
 
 def gaussian_steps(plans: Sequence[StepPlan], budget: Budget) -> list[StepDesign]:

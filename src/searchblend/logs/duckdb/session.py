@@ -216,10 +216,10 @@ class DuckDBSession:
         (column,) = self.arrays(statement)
         return np.asarray(column, dtype=kind)
 
-    def arrays(self, statement: str, parameters: Sequence[object] = ()) -> list[NDArray[Any]]:
+    def arrays(self, statement: str) -> list[NDArray[Any]]:
         """The columns that a statement yields, of any type; where there are NULLs, masked."""
         with self._our_words():
-            return list(self._connection.execute(statement, parameters).fetchnumpy().values())
+            return list(self._connection.execute(statement).fetchnumpy().values())
 
     def watched(self, on_fraction: OnFraction) -> AbstractContextManager[None]:
         """Reports how far the statements inside are, several times a second."""

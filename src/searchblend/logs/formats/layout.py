@@ -369,21 +369,21 @@ class ColumnMap:
     def _word(self, role: str) -> str:
         return "value" if self.values and role == "query" else role
 
-    def _found(self, path: LogFile, names: Sequence[str], wanted: Mapping[str, str]) -> dict[str, str]:
+    def _matched(self, path: LogFile, names: Sequence[str], wanted: Mapping[str, str]) -> dict[str, str]:
         """role → its column among these, in any case; a column that was given a role has no other by its name."""
-        found: dict[str, str | None] = {}
+        column_of: dict[str, str | None] = {}
         for role, asked in wanted.items():
             alike = [asked] if asked in names else [name for name in names if name.casefold() == asked.casefold()]
             if len(alike) > 1 and (role in self.named or role in _REQUIRED):
                 raise InvalidColumns(
                     f"{path}: '{asked}' may be any of {listed(alike)}; name one of them with --columns"
                 )
-            found[role] = alike[0] if len(alike) == 1 else None
-        given = [found[role] for role in self.named if found.get(role) is not None]
+            column_of[role] = alike[0] if len(alike) == 1 else None
+        given = [column_of[role] for role in self.named if column_of.get(role) is not None]
         if len(set(given)) < len(given):
             raise InvalidColumns(f"{path}: columns: two of {', '.join(self.named)} are given the same column")
-        free = [role for role in found if role in self._asked or found[role] not in given]
-        columns = {role: name for role in free if (name := found[role]) is not None}
+        free = [role for role in column_of if role in self._asked or column_of[role] not in given]
+        columns = {role: name for role in free if (name := column_of[role]) is not None}
         both = next((role for role in self.attributes if list(columns.values()).count(columns.get(role, "")) > 1), None)
         if both is not None:
             raise InvalidColumns(f"{path}: columns: the attribute {both} and something else are given the same column")
@@ -400,7 +400,7 @@ class ColumnMap:
         among them."""
         wanted = self.wanted()
         needed = {*_REQUIRED, *self._asked, *(["time"] if self.timed else [])} - self.in_folders.keys()
-        present = self._found(path, names, wanted)
+        present = self._matched(path, names, wanted)
         missing_roles = [role for role in (*ROLES, *self.attributes) if role in needed and role not in present]
         missing = [wanted[role] for role in missing_roles]
         if self.rows and any(name.casefold() == "user" for name in names):

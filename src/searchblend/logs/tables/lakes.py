@@ -72,7 +72,7 @@ def _metadata(path: Path) -> Path:
     hint, folder = path / _HINT, path / "metadata"
     if hint.exists():
         return _hinted(folder, hint.read_text().strip())
-    versions = [_Version(file) for file in folder.glob(f"*{METADATA}")]
+    versions = [_Metadata(file) for file in folder.glob(f"*{METADATA}")]
     last = max(versions, key=lambda one: one.number, default=None)
     if last is None:
         raise InputError(path, f"expected files of metadata, metadata/*{METADATA}")
@@ -94,7 +94,7 @@ def _hinted(folder: Path, hint: str) -> Path:
     return folder / f"v{version}{METADATA}"
 
 
-class _Version:
+class _Metadata:
     """One file of metadata."""
 
     def __init__(self, path: Path) -> None:

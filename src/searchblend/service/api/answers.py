@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, SearchblendError, UsageError
+from searchblend.service.api.operations import Handler
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, UnknownName, WrongState
 from searchblend.wire.canonical import json_bytes
 from searchblend.wire.problems import MEDIA_TYPE, PROBLEMS
@@ -68,6 +69,37 @@ def refusal_of(error: Exception) -> Refusal | None:
     if isinstance(error, ClientDisconnect):
         return Refusal("malformed")
     return None
+
+
+def guarded(
+    handler: Handler,
+    unexpected: Callable[[Exception], Refusal],
+    note: Callable[[Response, Refusal | None], None] = lambda response, refusal: None,
+) -> Handler:
+    """The handler with every error as a problem document.
+
+    Args:
+        handler: Answers a request, or refuses it.
+        unexpected: The refusal for an error that is not one yet.
+        note: Called with what became of each request.
+    """
+
+    async def handle(request: Request) -> Response:
+        refusal: Refusal | None = None
+        try:
+            response = await handler(request)
+        except Refusal as known:
+            refusal = known
+        except ClientDisconnect:
+            refusal = Refusal("malformed")
+        except Exception as error:
+            refusal = unexpected(error)
+        if refusal is not None:
+            response = problem_response(refusal.problem, refusal.detail)
+        note(response, refusal)
+        return response
+
+    return handle
 
 
 def number_of(digits: str) -> int | None:

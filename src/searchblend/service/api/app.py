@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import Lifespan
 
 from searchblend.service.api.admin_api import AdminApi
-from searchblend.service.api.answers import Refusal, problem_response
+from searchblend.service.api.answers import Refusal, guarded, problem_response
 from searchblend.service.api.device_api import Collector, Distribution, Intake
 from searchblend.service.api.gateway import Gateway
 from searchblend.service.api.operations import Handler, Operation, openapi_document
@@ -118,15 +118,10 @@ def _problem_handler(problem: str) -> Callable[[Request, Exception], Awaitable[R
 
 
 def _guarded(handler: Handler, name: str, services: Services) -> Handler:
-    """Every error becomes a problem document."""
+    def unexpected(error: Exception) -> Refusal:
+        return services.refusal(error, "request failed", route=name)
 
-    async def handle(request: Request) -> Response:
-        try:
-            response = await handler(request)
-        except Exception as error:
-            refusal = services.refusal(error, "request failed", route=name)
-            response = problem_response(refusal.problem, refusal.detail)
+    def note(response: Response, refusal: Refusal | None) -> None:
         services.metrics.count("requests_total", route=name, status=str(response.status_code))
-        return response
 
-    return handle
+    return guarded(handler, unexpected, note)

@@ -15,8 +15,10 @@ from searchblend.core.documents import decode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import Action, Adjustment, Extension, NewCodes, actions_for, is_done
 from searchblend.service.api.answers import number_of, refusal_of
+from searchblend.service.caps import ask_for_cap
 from searchblend.service.checkup import settings_trouble
 from searchblend.service.console import budget_page, task_page
+from searchblend.service.console.review_page import REASON_WORDS, read_queue, read_review, review_of_form
 from searchblend.service.console.round_page import Spent
 from searchblend.service.console.visit import (
     OPERATOR,
@@ -30,8 +32,8 @@ from searchblend.service.console.visit import (
     see_other,
 )
 from searchblend.service.console.words import number, plain
-from searchblend.service.lifecycle import Lifecycle, is_opener
-from searchblend.service.review import REASONS, Position, Removal, Review
+from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.review import Review
 from searchblend.service.round_model import settings_of
 from searchblend.service.services import Services
 from searchblend.service.task_settings import TaskSettings
@@ -42,97 +44,7 @@ from searchblend.store.tokens import ROLES
 
 _PLACES: Final = {"task": TASK, "round": ROUND}
 _NOT_KEPT: Final = ("form", "sure")
-REASON_WORDS: Final = {
-    "email": "an e-mail address",
-    "phone": "a phone number",
-    "card": "a card number",
-    "credentials": "a password or a token",
-    "long-number": "a long number",
-    "blocklist": "a word of the blocklist",
-    "unsafe-url": "an address that could harm",
-    "other": "something else",
-}
-assert tuple(REASON_WORDS) == REASONS
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A query or a URL of the candidate list."""
-
-    place: str
-    """its name in the form: ``3`` or ``3.1``"""
-    text: str
-    reason: str
-    """of the filter that caught it, else nothing"""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    query: Listed
-    urls: list[Listed]
-    share: float | None
-    """of searches in the latest published round, where the query is listed there"""
-
-
-@dataclass(frozen=True)
-class ReviewPage:
-    """The list before anyone else sees it: filter hits stand out, and every removal has a reason."""
-
-    task: Task
-    round: Round
-    candidates: list[Candidate]
-    hits: int
-    n_users: int
-    own: bool
-    """whether the reader opened the round, and so may not review it"""
-    fewest: int
-    since: int | None
-    """the latest published round, whose shares are public"""
-
-
-def read_review(store: ServiceStore, lifecycle: Lifecycle, task_name: str, number: int, reader: str) -> ReviewPage:
-    task = store.rounds.task(task_name)
-    round_ = store.rounds.round(task.task, number)
-    figures, hits = lifecycle.show_candidate(round_, actor=reader)
-    reasons = {(hit.query, hit.url): hit.reason for hit in hits}
-    published = store.rounds.rounds(task.task, states={State.PUBLISHED})[-1:]
-    listed = store.artifacts.lists([each.key for each in published])
-    shares = {row.query: row.probability for rows in listed.values() for row in rows}
-    candidates = [
-        Candidate(
-            Listed(str(i), query, reasons.get((i, None), "")),
-            [Listed(f"{i}.{j}", url, reasons.get((i, j), "")) for j, url in enumerate(figures.head.urls(query))],
-            shares.get(query),
-        )
-        for i, query in enumerate(figures.head.queries)
-    ]
-    fewest = int(round_.settings["min_queries"])
-    own, since = is_opener(reader, round_), published[0].number if published else None
-    return ReviewPage(task, round_, candidates, len(hits), figures.n_users, own, fewest, since)
-
-
-def review_of_form(form: Mapping[str, Sequence[str]]) -> Review:
-    """What the reviewer ticked: entries to remove, each with the reason; and hits to keep on purpose."""
-    ticked = [_position(place) for place in form.get("remove", ())]
-    keep = [_position(place) for place in form.get("keep", ())]
-    reason = (form.get("reason") or [""])[0]
-    if ticked and reason not in REASONS:
-        raise InvalidParameter("reason", "choose why the ticked entries are removed")
-    return Review(tuple(Removal(entry.query, entry.url, reason) for entry in ticked), tuple(keep))
-
-
-def _position(place: str) -> Position:
-    first, dot, second = place.partition(".")
-    query, url = number_of(first), number_of(second)
-    if query is None or (dot and url is None):
-        raise InvalidParameter("remove", "expected positions of the candidate list")
-    return Position(query, url)
-
-
-def read_queue(store: ServiceStore) -> list[tuple[Task, Round]]:
-    names = {task.task: task for task in store.rounds.tasks()}
-    return [(names[round_.task], round_) for round_ in store.rounds.rounds(states={State.SHREDDED})]
 
 
 @dataclass(frozen=True)
@@ -331,7 +243,8 @@ class Forms:
     async def ask_for_cap(self, visit: Visit) -> Response:
         """The curator sets it, since no one who is signed in here may write the ledger."""
         cap = budget_page.cap_of_form(visit.fields)
-        await self._act(lambda store, lifecycle: lifecycle.ask_for_cap(cap, actor=visit.admin.name))
+        actor, now = visit.admin.name, self._services.clock.now()
+        await self._services.actions.call(lambda store: ask_for_cap(store, cap, actor=actor, now=now))
         return see_other("/console/budget?done=cap")
 
     async def blocklist(self, visit: Visit) -> Response:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from searchblend.service.checkup import MOST_ATTEMPTS, SHAPE_TROUBLE, conservation, overdue_shredding, settings_trouble
+from searchblend.service.checkup import SHAPE_TROUBLE, STUCK_ATTEMPTS, conservation, overdue_shredding, settings_trouble
+from searchblend.service.clock import DAY
 from searchblend.service.console.words import StateWords, deadline, moment, percent, plain, span, words_of
 from searchblend.service.round_model import settings_of
 from searchblend.store.ledger_book import Book
@@ -14,7 +15,6 @@ from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED, State
 
-_DAY: Final = 86_400
 _MOST_REFUSED: Final = 0.05
 _FEW_REPORTS: Final = 20
 _NEAR_CAP: Final = 0.8
@@ -161,7 +161,7 @@ def alerts(figures: Figures, now: int) -> Iterator[Alert]:
     yield from _signature_alerts(figures, now)
     yield from _cap_alerts(figures, now)
     for key, kind, attempts in figures.jobs:
-        if attempts > MOST_ATTEMPTS:
+        if attempts > STUCK_ATTEMPTS:
             stuck = next((round_ for round_ in figures.rounds if round_.key == key), None)
             link = round_link(stuck) if stuck else "/console"
             yield Alert(
@@ -210,7 +210,7 @@ def _signature_alerts(figures: Figures, now: int) -> Iterator[Alert]:
         if expires is None:
             if now - task.created > 60:
                 yield Alert("warn", "Never signed", f"{task.name}: is the publisher running?", link)
-        elif expires - now < _DAY:
+        elif expires - now < DAY:
             yield Alert(
                 "bad" if expires <= now else "warn",
                 "Signature near its end" if expires > now else "Signature has expired",

@@ -8,7 +8,7 @@ from typing import Final
 from searchblend.search.build_pack import SearchIndex
 from searchblend.search.pack import Pack
 from searchblend.search.pack_index import EXACT, PREFIX, TYPO
-from searchblend.service.workers.publisher import DELTA_FILE, PACK_FILE
+from searchblend.service.workers.round_packs import DELTA_FILE, PACK_FILE
 from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import State

@@ -19,16 +19,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, UsageError
-from searchblend.files.durable import read_private
+from searchblend.files.durable import read_named_secret
 from searchblend.service.api.answers import Refusal
 from searchblend.service.settings import ServeSettings
 from searchblend.store.tokens import ROLES, SSO_USER, Admin
+from searchblend.wire.addresses import check_secure
 
 if TYPE_CHECKING:
     from authlib.integrations.httpx_client import AsyncOAuth2Client
@@ -58,11 +57,10 @@ _ALGORITHMS: Final = (
 """signatures by a key of the issuer's alone: none by a secret that others share, and no unsigned token"""
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _LONGEST_NAME: Final = 96
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class SignInFailed(Refusal):
-    """What came back from the issuer is no sign-in of this browser. The message names no one."""
+    """What came back from the issuer does not belong to a sign-in of this browser. The message names no one."""
 
     title: Final = "The sign-in failed"
 
@@ -105,8 +103,8 @@ class SingleSignOn:
 
     def __init__(self, settings: ServeSettings, now: Callable[[], int]) -> None:
         """``now``: by which clock identity tokens expire."""
-        check_address("oidc_issuer", settings.oidc_issuer)
-        check_address("console_address", settings.console_address)
+        check_secure("oidc_issuer", settings.oidc_issuer)
+        check_secure("console_address", settings.console_address)
         if not settings.oidc_client:
             raise InvalidParameter("oidc_client", "expected with an issuer: the id under which it knows the console")
         self._settings, self._now, self.issuer = settings, now, settings.oidc_issuer
@@ -169,9 +167,7 @@ class SingleSignOn:
         except (AuthlibBaseError, JoseError, HTTPError, ValueError, KeyError) as error:
             raise SignInFailed(f"the issuer's answer was refused ({type(error).__name__})") from error
 
-    async def _verified(
-        self, client: AsyncOAuth2Client, issuer: _Issuer, token: Mapping[str, Any], nonce: str
-    ) -> JsonObject:
+    async def _verified(self, client: AsyncOAuth2Client, issuer: _Issuer, token: JsonObject, nonce: str) -> JsonObject:
         from authlib.oidc.core import CodeIDToken
         from joserfc import jwt
         from joserfc.errors import InvalidKeyIdError
@@ -198,7 +194,7 @@ class SingleSignOn:
         claims.validate(now=self._now(), leeway=_LEEWAY)
         return dict(claims)
 
-    def _admin_of(self, claims: Mapping[str, Any]) -> Admin:
+    def _admin_of(self, claims: JsonObject) -> Admin:
         name = claims.get(self._settings.oidc_name)
         if not isinstance(name, str) or not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
             raise SignInFailed(f"the issuer states no usable {self._settings.oidc_name}")
@@ -222,7 +218,7 @@ class SingleSignOn:
             if document.get("issuer") != self._settings.oidc_issuer:
                 raise ValueError("issuer")
             for name in _ENDPOINTS:
-                check_address(name, str(document[name]))
+                check_secure(name, str(document[name]))
             keys = KeySet.import_key_set(await _fetched(client, document["jwks_uri"]))  # type: ignore[arg-type]
         except (HTTPError, JoseError, InvalidParameter, ValueError, KeyError) as error:
             raise SignInFailed(f"the issuer cannot be asked ({type(error).__name__})") from error
@@ -257,14 +253,6 @@ def _discovery_of(issuer: str) -> str:
     return issuer.rstrip("/") + "/.well-known/openid-configuration"
 
 
-def check_address(field: str, address: str) -> None:
-    """Who signs in and as what must not be read or changed on the way: https, or this machine itself."""
-    parts = urlsplit(address)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-    if not is_safe or not parts.hostname:
-        raise InvalidParameter(field, "expected https://… (http:// on this machine alone)")
-
-
 def roles_of(setting: str) -> list[tuple[str, str]]:
     """Values of the claim with the role that each gives, in the order in which they are looked for."""
     pairs = []
@@ -282,9 +270,7 @@ def _secret_of(file: str) -> str:
     if not file:
         return ""  # a public client: PKCE alone
     try:
-        return read_private(Path(file)).decode().strip()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
+        return read_named_secret(file).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{file}: expected the client's secret as text") from error
 

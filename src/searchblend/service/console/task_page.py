@@ -11,6 +11,7 @@ from searchblend.core.documents import OneOf, decode, encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import Adjustment
 from searchblend.service.checkup import settings_trouble
+from searchblend.service.clock import DAY
 from searchblend.service.console.words import words_of
 from searchblend.service.round_model import settings_now, settings_of, task_now
 from searchblend.service.task_settings import ADJUSTABLE, AS_METHOD, TaskSettings
@@ -19,10 +20,9 @@ from searchblend.store.service_store import ServiceStore
 from searchblend.store.states import ENDED
 from searchblend.wire.consent import odds_words
 
-_DAY: Final = 86_400
 FormValues = dict[str, str | float | bool]
 """settings by name; times have a unit beside them"""
-_UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": _DAY}
+_UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": DAY}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Final
 
 from searchblend.core.visible import visible
 from searchblend.service.actions import next_action, next_actor
+from searchblend.service.clock import DAY
 from searchblend.store.rounds import Round
 from searchblend.store.states import State
 from searchblend.wire import problems
@@ -20,7 +21,6 @@ from searchblend.wire import problems
 NOTHING: Final = "–"
 _MINUTE: Final = 60
 _HOUR: Final = 3600
-_DAY: Final = 86_400
 
 
 def number(value: float | None) -> str:
@@ -83,8 +83,8 @@ def iso(when: int | None) -> str:
 def span(seconds: float) -> str:
     """How long: 3 days, 5 h 20 min, 12 s."""
     seconds = int(abs(seconds))
-    if seconds >= 2 * _DAY:
-        return f"{seconds // _DAY} days"
+    if seconds >= 2 * DAY:
+        return f"{seconds // DAY} days"
     if seconds >= _HOUR:
         hours, minutes = seconds // _HOUR, seconds % _HOUR // _MINUTE
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"

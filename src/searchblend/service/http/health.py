@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from starlette.applications import Starlette
@@ -16,51 +16,40 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from searchblend.service.checkup import gauges, trouble
 from searchblend.service.http.connections import Connections
 from searchblend.service.http.server import HttpServer
-from searchblend.service.services import Services
 from searchblend.service.telemetry import OPENMETRICS, PLAIN
-from searchblend.store.errors import StoreError
-from searchblend.store.service_store import ServiceStore
 
 _MOST_CONNECTIONS: Final = 64
 _PEER_SECONDS: Final = 10.0
 _END_SECONDS: Final = 5.0
 
 
-def health_app(services: Services, connections: Connections, *, with_rounds: bool) -> Starlette:
-    """``/healthz``, ``/readyz``, ``/metrics``; ``with_rounds``: metrics and readiness tell of all rounds, not of
-    this process alone."""
+def watch_app(
+    is_answering: Callable[[], bool],
+    why_not_ready: Callable[[], Awaitable[str | None]],
+    exposition: Callable[[bool], Awaitable[str]],
+) -> Starlette:
+    """``/healthz``, ``/readyz``, ``/metrics`` of a process.
+
+    Args:
+        is_answering: Whether the public address is attended to.
+        why_not_ready: What keeps the process from doing its part, or None.
+        exposition: The metrics, in OpenMetrics or in Prometheus' older format.
+    """
 
     async def alive(request: Request) -> Response:
-        if not services.is_answering():
+        if not is_answering():
             return PlainTextResponse("the public address is stuck\n", 503)
         return await healthz(request)
 
     async def readyz(request: Request) -> Response:
-        def read(store: ServiceStore) -> str | None:
-            store.database.execute("SELECT 1")
-            overdue = trouble(store, services.clock) if with_rounds else None
-            return overdue or next((why for check in services.troubles if (why := check(store))), None)
-
-        try:
-            problem = await services.health.call(read)
-        except StoreError:
-            problem = "the database is out of reach"
-        if not services.is_working():
-            problem = "the worker does not run"
+        problem = await why_not_ready()
         return PlainTextResponse(f"{problem}\n", 503) if problem else PlainTextResponse("ready\n")
 
     async def metrics(request: Request) -> Response:
-        services.metrics.set("reports_waiting", services.writer.n_waiting)
-        services.metrics.set("connections", len(connections))
-        more: dict[str, float] = {}
-        if with_rounds:
-            with contextlib.suppress(StoreError):  # what this process has counted is still worth knowing
-                more = await services.health.call(lambda store: gauges(store, services.clock, services.vault))
         openmetrics = OPENMETRICS.partition(";")[0] in request.headers.get("accept", "")
-        content = services.metrics.exposition(more, openmetrics=openmetrics)
+        content = await exposition(openmetrics)
         return Response(content, headers={"content-type": OPENMETRICS if openmetrics else PLAIN})
 
     handlers = (("/healthz", alive), ("/readyz", readyz), ("/metrics", metrics))

@@ -50,7 +50,14 @@ _CONNECTION: Final = "searchblend.connection"
 class HttpServer(uvicorn.Server):
     """Runs until ``should_exit`` is set."""
 
-    def __init__(self, app: Any, connections: Connections, tls: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        app: Any,
+        connections: Connections,
+        tls: tuple[str, str] | None = None,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``tls``: files of certificate and key; ``on_stop``: called when the server begins to end."""
         super().__init__(
             uvicorn.Config(
                 in_pieces(app),
@@ -68,7 +75,7 @@ class HttpServer(uvicorn.Server):
                 ssl_keyfile=tls[1] if tls else None,
             )
         )
-        self.connections = connections
+        self.connections, self._on_stop = connections, on_stop
         self._ticked = time.monotonic()
 
     def is_answering(self) -> bool:
@@ -100,6 +107,7 @@ class HttpServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
         self.connections.close_waiting()
         await super().shutdown(sockets)
         self.connections.close_all()

@@ -18,9 +18,10 @@ from typing import Final
 from searchblend.core.errors import InvalidParameter, RunError, UsageError
 from searchblend.files.durable import create_private
 from searchblend.files.sqlite import DURABLE, SqliteFile
+from searchblend.service.clock import DAY
 
 FILE: Final = "issuer.db"
-WEEK: Final = 7 * 86_400
+WEEK: Final = 7 * DAY
 _APPLICATION_ID: Final = 0x53424953  # "SBIS"
 _PREFIX: Final = "sbi_"
 _LONGEST_NAME: Final = 100
@@ -77,16 +78,16 @@ class IssuerBooks(SqliteFile):
 
     def add(self, names: Sequence[str], *, now: int) -> list[str]:
         """A secret for each new account, shown once; all of them or none."""
-        made = [_PREFIX + secrets.token_urlsafe(32) for _ in names]
+        new_secrets = [_PREFIX + secrets.token_urlsafe(32) for _ in names]
         with self.transaction():
-            for name, secret in zip(names, made, strict=True):
+            for name, secret in zip(names, new_secrets, strict=True):
                 _check_name(name)
                 if self.execute("SELECT 1 FROM accounts WHERE name = ?", (name,)):
                     raise UsageError("an account of this name exists already; end it first, or choose another")
                 self.execute(
                     "INSERT INTO accounts (name, secret_hash, created) VALUES (?, ?, ?)", (name, _hash(secret), now)
                 )
-        return made
+        return new_secrets
 
     def end(self, name: str, *, now: int) -> bool:
         """No more tokens for it; whether there was such an account. Those that it has stay good."""

@@ -17,11 +17,12 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPrivateNumbers
 
 from searchblend.core.errors import InputError, MessageError, UsageError
-from searchblend.files.durable import destroy, make_key_folder, read_private, write_secret
+from searchblend.files.durable import destroy, make_key_folder, read_key_file, write_secret
+from searchblend.service.clock import DAY
 from searchblend.wire.blind_rsa import blind_sign
-from searchblend.wire.tokens import KEY_BITS, TokenKey, directory_document, read_request
+from searchblend.wire.tokens import KEY_BITS, TokenKey, encode_directory, read_request
 
-OVERLAP: Final = 30 * 86_400
+OVERLAP: Final = 30 * DAY
 """longer than the longest window that a round should have for its clients"""
 _NAME: Final = re.compile(r"token-([0-9]{1,12})\.pem")
 _EXPONENT: Final = 65_537
@@ -63,10 +64,10 @@ class IssuerKeys:
         """A new key, from now on. Those whose time is over are destroyed; ``at_once``: all others are."""
         others = [key for key in self._all() if not at_once]
         taken = {key.public.key_id[-1] for key in others}
-        made = rsa.generate_private_key(_EXPONENT, KEY_BITS)
-        while _key_of(now, made).public.key_id[-1] in taken:  # a request names its key by the last byte of the id
-            made = rsa.generate_private_key(_EXPONENT, KEY_BITS)
-        content = made.private_bytes(
+        private = rsa.generate_private_key(_EXPONENT, KEY_BITS)
+        while _key_of(now, private).public.key_id[-1] in taken:  # a request names its key by the last byte of the id
+            private = rsa.generate_private_key(_EXPONENT, KEY_BITS)
+        content = private.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         try:
@@ -77,7 +78,7 @@ class IssuerKeys:
         for key in self._all():
             if key.start != now and key not in kept:
                 destroy(self._path(key.start), at_least=2 * KEY_BITS)
-        return _key_of(now, made)
+        return _key_of(now, private)
 
     def rotate_if_due(self, now: int, *, every: int) -> None:
         """The first key, and the next one when the newest is older than ``every``. Of several processes one makes it,
@@ -87,8 +88,8 @@ class IssuerKeys:
             with contextlib.suppress(UsageError):
                 self.rotate(now)
 
-    def directory(self, now: int, request_path: str) -> dict[str, object]:
-        return directory_document([(key.public, key.start) for key in self.in_use(now)], request_path)
+    def directory(self, now: int, request_path: str) -> bytes:
+        return encode_directory([(key.public, key.start) for key in self.in_use(now)], request_path)
 
     def of_request(self, message: bytes, now: int) -> tuple[IssuerKey, bytes]:
         """The key that a token request names, and the message that it is to sign; ``MessageError`` if it cannot."""
@@ -110,9 +111,7 @@ class IssuerKeys:
 
 def _read(path: Path) -> IssuerKey:
     try:
-        key = serialization.load_pem_private_key(read_private(path), None)
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
+        key = serialization.load_pem_private_key(read_key_file(path), None)
     except (TypeError, ValueError):
         raise InputError(path, "expected a private key in PEM, without a password") from None
     if not isinstance(key, RSAPrivateKey) or key.key_size != KEY_BITS:

@@ -9,30 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from searchblend.core.errors import InvalidParameter, MessageError
+from searchblend.core.errors import MessageError
 from searchblend.files.durable import make_private_folder
-from searchblend.service.api.answers import Refusal, bearer, problem_response, read_body, refusal_of
+from searchblend.service.api.answers import Refusal, bearer, guarded, read_body
 from searchblend.service.api.operations import Handler
-from searchblend.service.clock import Clock, SteadyClock
-from searchblend.service.http.connections import Connections
+from searchblend.service.clock import DAY, Clock, SteadyClock
 from searchblend.service.http.health import healthz
-from searchblend.service.http.server import HttpServer
+from searchblend.service.http.public_server import OnReady, check_tls, public_server
 from searchblend.service.issuer.books import BooksError, Issuance, IssuerBooks
 from searchblend.service.issuer.keys import IssuerKeys
-from searchblend.service.process import affordable_connections, no_core_files
-from searchblend.service.serve import check_tls, listen, port_of, stop_on_signals
+from searchblend.service.process import no_core_files
+from searchblend.service.settings import LARGEST_PORT, check_bounds, check_tls_pair
 from searchblend.service.telemetry import Logbook
 from searchblend.wire.tokens import (
     DIRECTORY_MEDIA_TYPE,
@@ -46,7 +44,6 @@ REQUEST_PATH: Final = "/token-request"
 MOST_WAITING: Final = 1_000
 """requests that wait to be signed; beyond it they are turned away"""
 _DIRECTORY_SECONDS: Final = 300
-_DAY: Final = 86_400
 _REFUSALS: Final = {Issuance.UNKNOWN: "bad-credential", Issuance.LIMIT: "token-limit"}
 
 
@@ -68,18 +65,16 @@ class IssuerSettings:
     stop_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        for field, least, most in (
-            ("port", 0, 65_535),
+        check_bounds(
+            self,
+            ("port", 0, LARGEST_PORT),
             ("per_week", 1, 10_000),
             ("rotate_days", 1, 3_650),
             ("connections", 16, 10**6),
             ("peer_seconds", 1, 3_600),
             ("stop_seconds", 1, 3_600),
-        ):
-            if not least <= getattr(self, field) <= most:
-                raise InvalidParameter(field, f"expected {least} to {most}")
-        if bool(self.tls_certificate) != bool(self.tls_key):
-            raise InvalidParameter("tls_certificate", "expected tls_key as well")
+        )
+        check_tls_pair(self.tls_certificate, self.tls_key)
 
     @property
     def folder(self) -> Path:
@@ -97,7 +92,7 @@ class Issuer:
         make_private_folder(settings.folder)
         self._settings, self._clock, self._logbook = settings, clock, logbook
         self._keys = IssuerKeys(settings.key_folder)
-        self._keys.rotate_if_due(clock.now(), every=settings.rotate_days * _DAY)
+        self._keys.rotate_if_due(clock.now(), every=settings.rotate_days * DAY)
         self._books = IssuerBooks(settings.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="issuer")
         self._n_waiting = 0
@@ -142,8 +137,8 @@ class Issuer:
 
     def _directory(self) -> bytes:
         now = self._clock.now()
-        self._keys.rotate_if_due(now, every=self._settings.rotate_days * _DAY)
-        return json.dumps(self._keys.directory(now, REQUEST_PATH)).encode()
+        self._keys.rotate_if_due(now, every=self._settings.rotate_days * DAY)
+        return self._keys.directory(now, REQUEST_PATH)
 
     def _issue(self, credential: str, message: bytes) -> bytes:
         now = self._clock.now()
@@ -157,37 +152,21 @@ class Issuer:
         return key.sign(blinded)
 
     def _guarded(self, handler: Handler) -> Handler:
-        """Every error becomes a problem document, and none says more than its kind."""
+        return guarded(handler, self._unexpected)
 
-        async def handle(request: Request) -> Response:
-            try:
-                return await handler(request)
-            except (Refusal, ClientDisconnect) as error:
-                refusal = refusal_of(error) or Refusal("internal")
-            except Exception as error:
-                self._logbook.failure("request failed", error)
-                refusal = Refusal("storage-unavailable" if isinstance(error, BooksError) else "internal")
-            return problem_response(refusal.problem, refusal.detail)
-
-        return handle
+    def _unexpected(self, error: Exception) -> Refusal:
+        """No refusal says more than its kind."""
+        self._logbook.failure("request failed", error)
+        return Refusal("storage-unavailable" if isinstance(error, BooksError) else "internal")
 
 
-def run_issuer(settings: IssuerSettings, *, on_ready: Callable[[str], None]) -> None:
+def run_issuer(settings: IssuerSettings, *, on_ready: OnReady) -> None:
     """Until SIGTERM or SIGINT."""
     no_core_files()
     check_tls(settings.tls_certificate, settings.tls_key)
     logbook = Logbook()
     issuer = Issuer(settings, SteadyClock(), logbook)
-    with listen(settings.host, settings.port) as listener:
-        connections = Connections(affordable_connections(settings.connections), settings.peer_seconds)
-        tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
-        server = HttpServer(issuer.app(), connections, tls)
-
-        def stop() -> None:
-            server.should_exit = True
-
-        stop_on_signals(stop, settings.stop_seconds, logbook, role="issuer")
-        logbook.write("listening", port=port_of(listener))
-        on_ready(f"{'https' if tls else 'http'}://{settings.host}:{port_of(listener)}")
-        server.run(sockets=[listener])
+    with public_server(settings, lambda address: issuer.app(), logbook, role="issuer") as public:
+        public.announce(logbook, on_ready)
+        public.run()
     logbook.write("stopped", role="issuer")

@@ -21,8 +21,9 @@ from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
 from searchblend.core.randomness import Randomness, SystemRandomness
 from searchblend.core.records import WILDCARD, Record
+from searchblend.service.caps import set_asked_cap
 from searchblend.service.clock import Clock
-from searchblend.service.lifecycle import CANDIDATE, OPTIN_RESULT
+from searchblend.service.lifecycle import CANDIDATE, OPENED_BY, OPTIN_RESULT
 from searchblend.service.round_model import (
     decode_figures,
     drawn_by,
@@ -135,7 +136,7 @@ class Curator(RoundJobs):
 
     def set_asked_cap(self) -> int:
         """A cap that an operator asked for in the console, which must not write the ledger; how many: 0 or 1."""
-        return self._lifecycle.set_asked_cap(actor=CURATOR)
+        return set_asked_cap(self._store, actor=CURATOR, now=self._clock.now())
 
     def destroy_overdue(self) -> int:
         """Keys past the deadline with which this curator made them; how many. Asks no database, which may be away."""
@@ -170,7 +171,7 @@ class Curator(RoundJobs):
         self._store.on_point("open: key written")
         with self._store.transaction():
             self._store.jobs.finish(job)
-            opened_by = self._store.artifacts.kept(round_.key, "opened_by") or b""
+            opened_by = self._store.artifacts.kept(round_.key, OPENED_BY) or b""
             closes = now + settings.optin_seconds
             opened = replace(round_, public_key=public_key, optin_closes=closes)
             self._store.artifacts.keep(round_.key, HOLDER, self._vault.identity.encode())

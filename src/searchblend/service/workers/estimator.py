@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import UTC, datetime
 from typing import Final
 
@@ -54,7 +53,7 @@ class Estimator(RoundJobs):
         law = self._store.reports.conservation(round_.key, shape.counts_per_report, round_.reports)
         if not law.holds:
             raise StoreError(f"round {round_.number}: {law.counted} counts, expected {law.expected}: not estimated")
-        files, influence = self._estimate(round_, shape)
+        files = self._estimate(round_, shape)
         with self._store.transaction():
             self._store.rounds.advance(
                 round_,
@@ -65,20 +64,19 @@ class Estimator(RoundJobs):
             )
             for name, content in files.items():
                 self._store.artifacts.keep(round_.key, FILE_PREFIX + name, content)
-            self._store.artifacts.keep(round_.key, "influence", json.dumps(influence).encode())
             self._store.jobs.add(round_.key, "publish", self._clock.now())
             self._store.jobs.finish(job)
             self._store.on_point("estimate: before commit")
         self._store.on_point("estimate: after commit")
 
-    def _estimate(self, round_: Round, shape: ReportShape) -> tuple[dict[str, bytes], list[float]]:
+    def _estimate(self, round_: Round, shape: ReportShape) -> dict[str, bytes]:
         figures, settings = self._reviewed_list(round_), settings_of(round_)
         counts = self._store.reports.counts(round_.key, shape.n_counters)
         method, reports, n = method_of(settings), report_counts(counts, shape), round_.reports or 0
         release = method.estimate(figures, reports, settings.params, n, trust=TrustModel.LOCAL)
         created = datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
         influence = method.influence(figures, reports, settings.params, n).tolist()
-        return round_files(release, created, influence), influence
+        return round_files(release, created, influence)
 
 
 def report_counts(counts: Ints, shape: ReportShape) -> ReportCounts:

@@ -17,11 +17,11 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from searchblend.core.errors import InputError, OutputError
-from searchblend.files.durable import destroy, keep_first_secret, make_key_folder, read_private
+from searchblend.files.durable import destroy, keep_first_secret, make_key_folder, read_key_file
+from searchblend.service.clock import DAY
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.ohttp import GatewayKey
 
-DAY: Final = 86_400
 ANNOUNCED_SECONDS: Final = DAY
 ACCEPTED_SECONDS: Final = 7 * DAY
 """as long as a manifest is valid: a device that read one may use what it names"""
@@ -75,8 +75,8 @@ class GatewayKeys:
 
     def _load(self) -> None:
         """What other gateways have made in the folder, or destroyed."""
-        found = sorted(int(name[1]) for path in self._folder.iterdir() if (name := _NAME.fullmatch(path.name)))
-        self._keys = {starts: self._keys.get(starts) or self._read(starts) for starts in found}
+        present = sorted(int(name[1]) for path in self._folder.iterdir() if (name := _NAME.fullmatch(path.name)))
+        self._keys = {starts: self._keys.get(starts) or self._read(starts) for starts in present}
 
     def _make(self, starts: int) -> None:
         path = self._path(starts)
@@ -88,10 +88,7 @@ class GatewayKeys:
 
     def _read(self, starts: int) -> GatewayKey:
         path = self._path(starts)
-        try:
-            content = read_private(path)
-        except OSError as error:
-            raise InputError(path, f"cannot be read: {error.strerror}") from error
+        content = read_key_file(path)
         if len(content) != _KEY_BYTES:
             raise InputError(path, f"expected a private key of {_KEY_BYTES} bytes")
         return GatewayKey.of_bytes(content)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -12,13 +11,10 @@ from typing import Final
 from searchblend.accounting.spend import Spend
 from searchblend.blender.release import HeadFigures
 from searchblend.blender.result import Result
-from searchblend.core.documents import decode, encode
+from searchblend.core.documents import encode
 from searchblend.core.errors import MessageError
 from searchblend.core.privacy import Neighbors
-from searchblend.search.build_pack import build_pack
-from searchblend.search.pack import PACK_MEDIA_TYPE, Pack
-from searchblend.search.pack_delta import DELTA_MEDIA_TYPE, encode_delta
-from searchblend.service.clock import Clock
+from searchblend.service.clock import DAY, Clock
 from searchblend.service.lifecycle import OPTIN_RESULT
 from searchblend.service.round_model import (
     drawn_by,
@@ -30,6 +26,7 @@ from searchblend.service.round_model import (
 )
 from searchblend.service.task_settings import TaskSettings
 from searchblend.service.workers.estimator import FILE_PREFIX
+from searchblend.service.workers.round_packs import keep_log_head, make_pack_files, pack_part
 from searchblend.service.workers.signing_keys import (
     OtherSigningKeys,
     SigningKeys,
@@ -54,11 +51,8 @@ from searchblend.wire.manifest import (
     MOST_GATEWAY_KEYS,
     MOST_SIGNATURES,
     ClientPart,
-    LogHead,
     Manifest,
     OptinPart,
-    PackDelta,
-    PackPart,
     TokenPart,
     decode_payload,
     decode_signed,
@@ -86,7 +80,7 @@ from searchblend.wire.transparency import (
 )
 
 PUBLISHER: Final = "publisher"
-MANIFEST_SECONDS: Final = 7 * 86_400
+MANIFEST_SECONDS: Final = 7 * DAY
 _EARLY_SECONDS: Final = 300
 """how far the clocks of two publishers may differ"""
 HEAD_LIST: Final = "headlist.json"
@@ -98,12 +92,6 @@ _FILES: Final = {
     "trends.csv": "text/csv; charset=utf-8",
     "statement.json": "application/json",
 }
-PACK_FILE: Final = "local-search.sbpack"
-EARLIER_PACKS: Final = 3
-"""how many rounds a device may have slept through and still update by a delta"""
-PACK_LOG: Final = "pack log"
-"""the inner document that says what the log was when a pack was published"""
-DELTA_FILE: Final = re.compile(r"local-search-from-([0-9]+)\.sbdelta")
 
 
 class Publisher(RoundJobs):
@@ -151,8 +139,8 @@ class Publisher(RoundJobs):
         return terms
 
     def _optin_result(self, round_: Round) -> OptinResult | None:
-        content = self._store.artifacts.kept(round_.key, OPTIN_RESULT)
-        return None if content is None else decode_optin_result(json.loads(content))
+        certified = self._store.artifacts.kept_json(round_.key, OPTIN_RESULT)
+        return None if certified is None else decode_optin_result(certified)
 
     def _open_to_clients(
         self,
@@ -198,10 +186,7 @@ class Publisher(RoundJobs):
             typed = {name: (content, _FILES[name]) for name, content in contents.items()} | packs
             names = {name: self._store.artifacts.put(content, kind) for name, (content, kind) in typed.items()}
             self._store.artifacts.attach(round_.key, names)
-            if note := self._store.log.checkpoint():
-                known = decode_checkpoint(note)
-                head = LogHead(known.size, known.root.hex())
-                self._store.artifacts.keep(round_.key, PACK_LOG, json.dumps(vars(head)).encode())
+            keep_log_head(self._store, round_)
             self._store.artifacts.add_trends(round_.key, rows)
             statement = {"statement.json": contents["statement.json"]}
             self._store.ledger.publish(f"{round_.name}/opt-in", statement)
@@ -434,57 +419,3 @@ def trend_rows(result: Result) -> list[TrendRow]:
         )
         for place, row in enumerate(result.trends)
     ]
-
-
-def make_pack_files(store: ServiceStore, round_: Round, result: Result) -> dict[str, tuple[bytes, str]]:
-    """Name, bytes and media type of the pack of a round and of its deltas; a delta that saves nothing is left out.
-
-    Made from what was estimated and from packs that are public already, so doing it twice gives the same bytes.
-    """
-    pack = build_pack(result, task=bytes.fromhex(round_.task), round_number=round_.number).pack
-    files = {PACK_FILE: (pack.content, PACK_MEDIA_TYPE)}
-    for number, base in _earlier(store, round_):
-        delta = encode_delta(base, pack)
-        if len(delta) < len(pack.content):
-            files[f"local-search-from-{number}.sbdelta"] = (delta, DELTA_MEDIA_TYPE)
-    return files
-
-
-def pack_part(store: ServiceStore, rounds: Sequence[Round]) -> PackPart | None:
-    """The manifest's ``pack``: the newest pack of a task's rounds and the deltas to it."""
-    packs: dict[int, str] = {}
-    deltas: list[PackDelta] = []
-    key = 0
-    for round_ in (round_ for round_ in rounds if round_.state is State.PUBLISHED):
-        files = store.artifacts.of_round(round_.key)
-        if PACK_FILE not in files:
-            continue
-        deltas = [
-            PackDelta(packs[int(name[1])], sha256, store.artifacts.size(sha256))
-            for name, sha256 in ((DELTA_FILE.fullmatch(name), sha256) for name, sha256 in files.items())
-            if name and int(name[1]) in packs
-        ]
-        packs[round_.number], key = files[PACK_FILE], round_.key
-    if not packs:
-        return None
-    number = max(packs)
-    ordered = tuple(sorted(deltas, key=lambda delta: delta.base))
-    return PackPart(packs[number], store.artifacts.size(packs[number]), number, ordered, _log_head(store, key))
-
-
-def _log_head(store: ServiceStore, round_key: int) -> LogHead | None:
-    content = store.artifacts.kept(round_key, PACK_LOG)
-    return None if content is None else decode(LogHead, json.loads(content))
-
-
-def _earlier(store: ServiceStore, round_: Round) -> list[tuple[int, Pack]]:
-    """The packs of the last published rounds of the same task, each content once."""
-    packs: dict[str, tuple[int, Pack]] = {}
-    for earlier in reversed(store.rounds.rounds(round_.task)):
-        if earlier.state is not State.PUBLISHED or earlier.number >= round_.number or len(packs) == EARLIER_PACKS:
-            continue
-        sha256 = store.artifacts.of_round(earlier.key).get(PACK_FILE)
-        content = store.artifacts.get(sha256) if sha256 else None
-        if sha256 and content:
-            packs[sha256] = earlier.number, Pack(content[0])
-    return list(packs.values())

@@ -10,7 +10,6 @@ With a passphrase (``key_passphrase``) every one of these files is encrypted PKC
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +19,7 @@ from searchblend.core.errors import InputError, InvalidParameter, MessageError, 
 from searchblend.files.durable import (
     keep_first_secret,
     make_key_folder,
+    read_key_file,
     read_private,
     refuse_loose_folder,
     replace_secret,
@@ -86,15 +86,15 @@ class OtherSigningKeys(StoreError):
 
 def keys_on_record(store: ServiceStore) -> list[str] | None:
     """The ids of the keys that sign, in order; nothing before the first publisher has put its own on record."""
-    content = store.artifacts.kept(0, _RECORD)
-    return None if content is None else json.loads(content)
+    recorded: list[str] | None = store.artifacts.kept_json(0, _RECORD)
+    return recorded
 
 
 def adopt_keys(store: ServiceStore, key_ids: Iterable[str], *, actor: str, now: int) -> None:
     """From now on these sign, and no others."""
     ids = sorted(key_ids)
     with store.transaction():
-        store.artifacts.keep(0, _RECORD, json.dumps(ids).encode())
+        store.artifacts.keep_json(0, _RECORD, ids)
         store.audit.append(actor, "signing keys on record", now, {"keys": ids})
 
 
@@ -231,8 +231,6 @@ def require_curator(settings: ServeSettings) -> None:
 
 def _read_key(path: Path, passphrase: bytes | None) -> SigningKey:
     try:
-        return SigningKey.of_pem(read_private(path), passphrase)
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from error
+        return SigningKey.of_pem(read_key_file(path), passphrase)
     except MessageError as error:
         raise InputError(path, str(error)) from error
