@@ -27,6 +27,7 @@ from searchblend.cli.tables import regressions
         ["run", "log", "--opt-in", "0.1", "--opt-in-column", "c"],
         ["run", "log", "--engine", "other"],
         ["demo", "--users", "0"],
+        ["device", "status", "--data-dir", "x"],
     ],
 )
 def test_misuse(arguments, capsys):
@@ -35,6 +36,7 @@ def test_misuse(arguments, capsys):
     assert exit_.value.code == 2
     usage, error = capsys.readouterr().err.splitlines()
     assert usage.startswith("usage: searchblend")
+    assert " ; " not in usage
     assert error.startswith("searchblend: error: ")
 
 
@@ -138,6 +140,16 @@ def test_an_old_spelling_is_read_as_the_new_one(command, old, new):
         **vars(parser.parse_args([*command, f"--{new}", "7"])),
         "renamed": {old: f"--{new}"},
     }
+
+
+def test_a_number_where_the_ledger_expects_a_name_is_taken_and_warned_of(capsys):
+    printing.messages.cache_clear()
+    words = ["run", "log", "--dry-run", "--json", "--users", "1000", "--ledger", "none", "--release-id", "a"]
+    assert main([*words, "--population", "5000"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: --population 5000 is taken as a name for the ledger; --users takes numbers"
+    ]
+    printing.messages.cache_clear()
 
 
 def test_an_old_spelling_is_warned_of_once(capsys):

@@ -409,3 +409,11 @@ def test_grants_are_printed_as_sql_and_names_are_checked(capsys):
     ):
         assert main(["database", "grants", *wrong]) == 2
         assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("action", [["accounts"], ["end", "ann"], ["keys"], ["rotate", "--at-once"]])
+def test_an_issuer_that_is_not_there_is_not_made_by_a_question(tmp_path, capsys, action):
+    folder = tmp_path / "mistyped"
+    assert main(["issuer", *action, "--data-dir", str(folder)]) == 2
+    assert f"--data-dir: {folder}: no such folder" in capsys.readouterr().err
+    assert not folder.exists()

@@ -213,7 +213,12 @@ def test_a_file_that_is_no_table_is_named(tmp_path: Path):
     ("change", "problem"),
     [
         (lambda d: d.update(format="other"), "format: expected a searchblend statement"),
-        (lambda d: d["release"].update(kind="hybrid"), r"release\.kind: expected 'click-graph'"),
+        (
+            lambda d: d["release"].update(kind="blender"),
+            "expected 'click-graph', which `searchblend release run` makes, found 'blender' of `searchblend run`; "
+            "`searchblend page`",
+        ),
+        (lambda d: d["release"].update(kind="hybrid"), "found a kind of release that this version does not know"),
         (lambda d: d.update(files=[]), "files: expected an object"),
         (lambda d: d["files"].pop("queries.parquet"), r"files\.queries\.parquet: expected its SHA-256"),
         (lambda d: d["parameters"]["noise"]["clicks"].update(scale=-1), r"parameters\.noise\.clicks"),
