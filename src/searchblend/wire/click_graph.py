@@ -84,7 +84,9 @@ def _table(name: TableName, meaning: str, key: tuple[ReleasedColumn, ...], what:
 
 
 TABLES: Final[Mapping[TableName, Table]] = {
-    "queries": _table("queries", "One row for each released query.", (_QUERY,), f"users who searched the query{_OR} searches)"),
+    "queries": _table(
+        "queries", "One row for each released query.", (_QUERY,), f"users who searched the query{_OR} searches)"
+    ),
     "clicks": _table(
         "clicks",
         "One row for each released pair of a query and a URL.",

@@ -16,7 +16,8 @@ HEAVY = {"numpy", "duckdb", "matplotlib", "scipy", "rich", "zstandard", "dp_acco
 @pytest.mark.parametrize("module", ["starlette.routing", "cryptography", "psycopg"])
 def test_names_the_extra(module):
     assert missing_extra(ModuleNotFoundError(name=module)) == (
-        f"this needs {module.partition('.')[0]}: pip install 'searchblend[server]' (in a checkout: pip install '.[server]')"
+        f"this needs {module.partition('.')[0]}: pip install 'searchblend[server]' "
+        "(in a checkout: pip install '.[server]')"
     )
 
 

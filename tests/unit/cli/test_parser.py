@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from searchblend.cli import printing
+from searchblend.cli.commands.demo import NEXT
 from searchblend.cli.main import main
 from searchblend.cli.parser import build_parser
 from searchblend.cli.tables import regressions
@@ -175,3 +177,11 @@ def test_help_has_examples(command, capsys):
 
 def test_regressions_are_estimates_above_the_one_before():
     assert regressions([0.9, 0.02, 0.03, 0.01, None, 0.5]) == [False, False, True, False, False, False]
+
+
+def test_what_the_demo_names_next_is_understood_and_leaves_its_folder_alone():
+    demo = build_parser("demo").parse_args(["demo"])
+    for command in NEXT.values():
+        words = command.replace(" N", " 1000").split()[1:]
+        output = Path(build_parser(words[0]).parse_args(words).output)
+        assert output not in (demo.output, *demo.output.parents)

@@ -132,6 +132,7 @@ def test_graphml_survives_markup_and_control_characters():
 
 def test_the_data_dictionary_names_every_column():
     text = data_dictionary()
+    assert "| users who searched the query (where the statement's `count_unit` is impressions: searches), plus" in text
     for table in TABLES.values():
         assert table.parquet in text
         assert all(f"| {column.name} |" in text for column in table.columns)

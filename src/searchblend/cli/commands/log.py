@@ -79,7 +79,8 @@ def _verify(options: argparse.Namespace) -> dict[str, Any]:
             except OSError as error:
                 raise RunError(f"{path}: cannot be written: {error.strerror}") from None
     kinds = Counter(entry.kind for entry in copy.entries)
-    return {**_head(copy.checkpoint), "entries": dict(kinds), "consistent_with": len(options.checkpoint)}
+    compared = len(options.checkpoint)
+    return {"whole": True, **_head(copy.checkpoint), "entries": dict(kinds), "checkpoints_compared": compared}
 
 
 def _cosign(options: argparse.Namespace) -> dict[str, Any]:
