@@ -275,6 +275,13 @@ def test_the_appearance_is_kept_and_times_are_the_readers(browser, site):
         assert when.get_attribute("title").endswith(" UTC")
         assert when.inner_text().endswith(" GMT+9")
         assert "done" not in page.url
+        axis = visitor.go("/console").locator("svg.timeline [data-time]")
+        names = axis.evaluate_all("(ticks) => ticks.map((tick) => tick.firstChild.data)")
+        titles = axis.locator("title").all_text_contents()
+        assert len(set(names)) == len(names) == len(titles) == 5
+        assert [name for name in names if not re.search(r"20\d\d$|GMT\+9$|^\d\d:\d\d", name)] == []
+        assert all(title.endswith("Z") for title in titles)
+        page.go_back()
         light = page.evaluate(ground)
         page.get_by_label("Appearance").select_option("dark")
         dark = page.evaluate(ground)

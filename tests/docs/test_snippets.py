@@ -66,14 +66,11 @@ def folder(own_files: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_commands(block: Block, somebody: Reader, numbers: list[int]) -> None:
+def run_commands(block: Block, somebody: Reader) -> None:
     for words in block.commands:
         if words[0] in TOOLS and words[0] != "cp":
             continue
-        if "-o" in words and words[words.index("-o") + 1] == "out":
-            words[words.index("-o") + 1] = f"out-{len(numbers)}"
         somebody.type(words)
-        numbers.append(1)
 
 
 def run_program(block: Block, following: Block | None, somebody: Reader) -> None:
@@ -88,12 +85,11 @@ def run_program(block: Block, following: Block | None, somebody: Reader) -> None
 def follow(page: str, somebody: Reader) -> None:
     """Type everything that a page says, in its order."""
     found = blocks(page)
-    numbers: list[int] = []
     for position, block in enumerate(found):
         if block.why_not_run:
             continue
         if block.language == "console":
-            run_commands(block, somebody, numbers)
+            run_commands(block, somebody)
         elif block.language == "python":
             run_program(block, found[position + 1] if position + 1 < len(found) else None, somebody)
 

@@ -39,8 +39,8 @@ class CommandParser(argparse.ArgumentParser):
     """Names what is wrong in one line, and the word that was probably meant; ``main`` prints it."""
 
     def error(self, message: str) -> NoReturn:
-        places = " ".join(str(action.metavar or action.dest) for action in self._get_positional_actions())
-        raise Misuse(f"usage: {self.prog} [OPTIONS] {places}; see {self.prog} --help", self._with_suggestion(message))
+        places = "".join(f" {action.metavar or action.dest}" for action in self._get_positional_actions())
+        raise Misuse(f"usage: {self.prog} [OPTIONS]{places}; see {self.prog} --help", self._with_suggestion(message))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """What is left over is refused here, by the command that knows its own options; so is its ``--config`` read."""

@@ -195,6 +195,8 @@ def ledger_entry(options: argparse.Namespace) -> LedgerEntry | None:
         return None
     if not options.release_id:
         raise UsageError("--ledger: give the release a name with --release-id; the same name is never paid twice")
+    if options.population and options.population.isdigit():
+        warn(f"warning: --population {options.population} is taken as a name for the ledger; --users takes numbers")
     return LedgerEntry(options.ledger, options.release_id, options.population or ALL_USERS, options.window or ALL_TIME)
 
 

@@ -94,7 +94,9 @@ def missing_extra(error: ModuleNotFoundError, command: str = "") -> str | None:
     """The message for a command whose extra is not installed; None for any other module."""
     module = (error.name or "").partition(".")[0]
     extra = "device" if module == "cryptography" and command in _ON_A_DEVICE else EXTRA_OF.get(module)
-    return f"this needs {module}: pip install 'searchblend[{extra}]'" if extra else None
+    if extra is None:
+        return None
+    return f"this needs {module}: pip install 'searchblend[{extra}]' (in a checkout: pip install '.[{extra}]')"
 
 
 def _open_what_is_closed() -> None:

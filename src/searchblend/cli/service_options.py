@@ -7,8 +7,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import fields
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from searchblend.cli.arguments import positive_int
 from searchblend.cli.printing import print_json, print_line, word
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from searchblend.store.service_store import ServiceStore
 
 Settings = TypeVar("Settings")
+_MOMENTS: Final = (
+    *("created", "expires", "since", "used", "when"),
+    *("optin_closes", "shred_by", "client_closes", "grace_until", "changed"),
+)
+"""fields of printed documents that are seconds since 1970"""
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -136,15 +142,25 @@ def _lines(document: Any, indent: str = "") -> Iterator[str]:
                 yield f"{indent}{name}:"
                 yield from _lines(value, indent + "  ")
             else:
-                yield f"{indent}{name}: {word(value)}"
+                yield f"{indent}{name}: {_word(name, value)}"
     elif isinstance(document, list):
         for value in document:
             if isinstance(value, dict):
-                yield indent + ", ".join(f"{name} {word(inner)}" for name, inner in value.items())
+                nested = {name: inner for name, inner in value.items() if isinstance(inner, dict) and inner}
+                words = [f"{name} {_word(name, inner)}" for name, inner in value.items() if name not in nested]
+                yield indent + ", ".join(words)
+                yield from _lines(nested, indent + "  ")
             else:
                 yield f"{indent}{word(value)}"
     else:
         yield f"{indent}{word(document)}"
+
+
+def _word(name: str, value: Any) -> str:
+    """A moment as a date; in JSON it stays a number of seconds."""
+    if name in _MOMENTS and isinstance(value, int) and not isinstance(value, bool):
+        return datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return word(value)
 
 
 def read_json(path: Path) -> Any:

@@ -310,7 +310,7 @@ class DeviceAgent(contextlib.AbstractContextManager["DeviceAgent"]):
     def _enrolment(self) -> Enrolment:
         enrolment = self._state.enrolment()
         if enrolment is None:
-            raise UsageError("this device is not enrolled in a task; enrol first")
+            raise UsageError("this device is not enrolled in a task; enrol first: searchblend device enrol LINK")
         return enrolment
 
     def _packs(self, task: str) -> Packs | None:

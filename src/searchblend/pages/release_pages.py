@@ -219,7 +219,7 @@ def _graph_figures(graph: ClickGraph, statement: Statement) -> list[tuple[str, s
     guarantee = statement.promise
     return [
         ("queries", f"{len(graph.queries):,}"),
-        ("clicks on URLs", f"{len(graph.clicks):,}"),
+        ("pairs of query and URL", f"{len(graph.clicks):,}"),
         ("reformulations", f"{len(graph.reformulations):,}"),
         ("ε of each user", f"{guarantee.epsilon:g}"),
         ("δ of each user", small_number(guarantee.delta)),

@@ -54,11 +54,11 @@ def build_from_release(
 
 def _build_from_path(release: Path, task: bytes, round_number: int) -> BuiltPack:
     path = release / RESULT if release.is_dir() else release
-    result = read_result(path, read_statement(release / STATEMENT) if release.is_dir() else None)
+    result = read_result(path, read_statement(release / STATEMENT, kind="blender") if release.is_dir() else None)
     try:
         return build_pack(result, task=task, round_number=round_number)
     except MessageError as error:
-        raise InputError(path, str(error)) from error
+        raise InputError(path, str(error).removeprefix("result: ")) from error
 
 
 def read_pack_file(path: Path) -> PackFile:
@@ -100,6 +100,8 @@ def apply_delta_file(base: Pack, path: Path) -> bytes:
 
 def _read_bytes(path: Path) -> bytes:
     """The bytes of a file that is not larger than any pack."""
+    if path.is_dir():
+        raise InputError(path, "expected a pack, found a folder; `searchblend pack build` makes a pack of a release")
     try:
         if path.stat().st_size > 2 * LARGEST:
             raise InputError(path, f"larger than any pack ({LARGEST >> 20} MiB)")

@@ -67,7 +67,7 @@ class SqliteStore(SqliteFile):
 
     def __init__(self, path: Path, *, create: bool = True, busy_seconds: float = 30.0) -> None:
         if not create and not path.exists():
-            raise StoreError(f"{path}: no such database")
+            raise StoreError(f"{path}: no such database; --data-dir or --database says where it is")
         is_new = not path.exists() and str(path) != IN_MEMORY
         if is_new:
             try:

@@ -64,6 +64,9 @@ _URL: Final = ReleasedColumn("url", "text", "a URL in normal form")
 _NEXT: Final = ReleasedColumn("next_query", "text", "the released query that was typed or chosen next")
 
 
+_OR: Final = " (where the statement's `count_unit` is impressions:"
+
+
 def _count_columns(what: str) -> tuple[ReleasedColumn, ...]:
     return (
         ReleasedColumn("count", "integer", f"{what}, plus noise, as drawn; may be negative, use it in sums"),
@@ -81,12 +84,20 @@ def _table(name: TableName, meaning: str, key: tuple[ReleasedColumn, ...], what:
 
 
 TABLES: Final[Mapping[TableName, Table]] = {
-    "queries": _table("queries", "One row for each released query.", (_QUERY,), "searches of the query"),
+    "queries": _table(
+        "queries", "One row for each released query.", (_QUERY,), f"users who searched the query{_OR} searches)"
+    ),
     "clicks": _table(
-        "clicks", "One row for each released pair of a query and a URL.", (_QUERY, _URL), "clicks on the URL"
+        "clicks",
+        "One row for each released pair of a query and a URL.",
+        (_QUERY, _URL),
+        f"users who clicked the URL for the query{_OR} clicks)",
     ),
     "reformulations": _table(
-        "reformulations", "One row for each released pair of queries.", (_QUERY, _NEXT), "times the second came next"
+        "reformulations",
+        "One row for each released pair of queries.",
+        (_QUERY, _NEXT),
+        f"users for whom the second came next{_OR} times)",
     ),
 }
 

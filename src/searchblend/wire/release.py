@@ -27,6 +27,12 @@ RESULT: Final = "result.json"
 STATEMENT: Final = "statement.json"
 _RESULT_FORMAT: Final = "searchblend-result"
 _STATEMENT_FORMAT: Final = "searchblend-statement"
+_MADE_BY: Final = {
+    "blender": "searchblend run",
+    "click-graph": "searchblend release run",
+    "values": "searchblend select",
+}
+"""``release.kind`` of a statement → the command that makes such releases"""
 _SOFTWARE: Final = ("searchblend", "numpy", "duckdb")
 _CSV_COLUMNS: Final = (
     "probability",
@@ -310,7 +316,8 @@ def read_statement(path: Path, *, kind: str | None = None) -> Statement:
         raise InputError(path, "expected a searchblend statement", field="format")
     release = document.get("release")
     if kind and (not isinstance(release, dict) or release.get("kind") != kind):
-        raise InputError(path, f"expected {kind!r}: this is another kind of release", field="release.kind")
+        found = release.get("kind") if isinstance(release, dict) else None
+        raise InputError(path, _another_kind(kind, found), field="release.kind")
     if not isinstance(document.get("notice"), str | None):
         raise InputError(path, "expected a string", field="notice")
     if not isinstance(document.get("files", {}), dict):
@@ -319,6 +326,17 @@ def read_statement(path: Path, *, kind: str | None = None) -> Statement:
         return decode_statement(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(path, "expected the fields of a statement as searchblend writes them") from error
+
+
+def _another_kind(expected: str, found: object) -> str:
+    """Which command made it, and which ones read it."""
+    known = found if isinstance(found, str) else ""
+    if known not in _MADE_BY:
+        return f"expected {expected!r}, found a kind of release that this version does not know"
+    return (
+        f"expected {expected!r}, which `{_MADE_BY[expected]}` makes, found {known!r} of `{_MADE_BY[known]}`; "
+        "`searchblend page` and `searchblend release verify` read every kind"
+    )
 
 
 def decode_statement(document: JsonObject) -> Statement:

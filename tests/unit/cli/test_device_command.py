@@ -43,6 +43,7 @@ def test_no_device_here(typed):
     [
         (("--server", "http://lists.example", "--task", TASK, "--key", KEY), "https"),
         (("--server", "https://lists.example", "--task", "12", "--key", KEY), "task: expected 32"),
+        (("https://lists.example/enrol/12",), "what follows its # is missing"),
         (("--server", "https://lists.example", "--task", TASK, "--key", "04"), "key: expected"),
         (
             ("--server", "https://lists.example", "--task", TASK, "--key", KEY, "--curator-key", "04"),

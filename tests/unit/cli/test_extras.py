@@ -16,14 +16,15 @@ HEAVY = {"numpy", "duckdb", "matplotlib", "scipy", "rich", "zstandard", "dp_acco
 @pytest.mark.parametrize("module", ["starlette.routing", "cryptography", "psycopg"])
 def test_names_the_extra(module):
     assert missing_extra(ModuleNotFoundError(name=module)) == (
-        f"this needs {module.partition('.')[0]}: pip install 'searchblend[server]'"
+        f"this needs {module.partition('.')[0]}: pip install 'searchblend[server]' "
+        "(in a checkout: pip install '.[server]')"
     )
 
 
 def test_names_the_smallest_extra_that_a_command_needs():
     error = ModuleNotFoundError(name="cryptography.hazmat")
-    assert missing_extra(error, "search") == "this needs cryptography: pip install 'searchblend[device]'"
-    assert missing_extra(error, "serve") == "this needs cryptography: pip install 'searchblend[server]'"
+    assert "'searchblend[device]'" in missing_extra(error, "search")
+    assert "'searchblend[server]'" in missing_extra(error, "serve")
 
 
 def test_says_nothing_about_modules_of_no_extra():

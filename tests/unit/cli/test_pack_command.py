@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from made_click_graph import write_release as write_click_graph
 from searchblend.blender.groups import InMemoryGroup
 from searchblend.blender.pipeline import run_blender
 from searchblend.blender.result import result_of
@@ -193,9 +194,14 @@ def test_releases_that_make_no_pack(releases, tmp_path, capsys):
     out = str(tmp_path / "out.sbpack")
     evaluated = write_release(tmp_path / "evaluated", notice="NOT PRIVATE: made by an evaluation")
     assert main(["pack", "build", str(evaluated), "-o", out]) == 1
-    assert "not private" in capsys.readouterr().err
+    assert "result.json: notice: it comes from an evaluation and is not private" in capsys.readouterr().err
+    assert main(["search", str(evaluated), "weather"]) == 1
+    assert "found a folder; `searchblend pack build` makes a pack" in capsys.readouterr().err
     assert main(["pack", "build", str(tmp_path / "nowhere"), "-o", out]) == 1
     assert "cannot be read" in capsys.readouterr().err
+    graph = write_click_graph(tmp_path / "graph")
+    assert main(["pack", "build", str(graph), "-o", out]) == 1
+    assert "expected 'blender', which `searchblend run` makes, found 'click-graph'" in capsys.readouterr().err
     changed = write_release(tmp_path / "changed")
     path = changed / "result.json"
     path.write_text(path.read_text().replace('"probability": 0.', '"probability": 0.1', 1))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from searchblend.cli import printing
+from searchblend.cli.commands.demo import NEXT
 from searchblend.cli.main import main
 from searchblend.cli.parser import build_parser
 from searchblend.cli.tables import regressions
@@ -27,6 +29,7 @@ from searchblend.cli.tables import regressions
         ["run", "log", "--opt-in", "0.1", "--opt-in-column", "c"],
         ["run", "log", "--engine", "other"],
         ["demo", "--users", "0"],
+        ["device", "status", "--data-dir", "x"],
     ],
 )
 def test_misuse(arguments, capsys):
@@ -35,6 +38,7 @@ def test_misuse(arguments, capsys):
     assert exit_.value.code == 2
     usage, error = capsys.readouterr().err.splitlines()
     assert usage.startswith("usage: searchblend")
+    assert " ; " not in usage
     assert error.startswith("searchblend: error: ")
 
 
@@ -140,6 +144,16 @@ def test_an_old_spelling_is_read_as_the_new_one(command, old, new):
     }
 
 
+def test_a_number_where_the_ledger_expects_a_name_is_taken_and_warned_of(capsys):
+    printing.messages.cache_clear()
+    words = ["run", "log", "--dry-run", "--json", "--users", "1000", "--ledger", "none", "--release-id", "a"]
+    assert main([*words, "--population", "5000"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: --population 5000 is taken as a name for the ledger; --users takes numbers"
+    ]
+    printing.messages.cache_clear()
+
+
 def test_an_old_spelling_is_warned_of_once(capsys):
     printing.messages.cache_clear()
     assert main(["release", "plan", "--population", "5000", "--json"]) == 0
@@ -163,3 +177,11 @@ def test_help_has_examples(command, capsys):
 
 def test_regressions_are_estimates_above_the_one_before():
     assert regressions([0.9, 0.02, 0.03, 0.01, None, 0.5]) == [False, False, True, False, False, False]
+
+
+def test_what_the_demo_names_next_is_understood_and_leaves_its_folder_alone():
+    demo = build_parser("demo").parse_args(["demo"])
+    for command in NEXT.values():
+        words = command.replace(" N", " 1000").split()[1:]
+        output = Path(build_parser(words[0]).parse_args(words).output)
+        assert output not in (demo.output, *demo.output.parents)

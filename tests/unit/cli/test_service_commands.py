@@ -12,6 +12,7 @@ import pytest
 
 from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.cli.main import main
+from searchblend.cli.service_options import print_document
 from searchblend.service.clock import SystemClock
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.store.schema import SCHEMA_VERSION
@@ -409,3 +410,25 @@ def test_grants_are_printed_as_sql_and_names_are_checked(capsys):
     ):
         assert main(["database", "grants", *wrong]) == 2
         assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("action", [["accounts"], ["end", "ann"], ["keys"], ["rotate", "--at-once"]])
+def test_an_issuer_that_is_not_there_is_not_made_by_a_question(tmp_path, capsys, action):
+    folder = tmp_path / "mistyped"
+    assert main(["issuer", *action, "--data-dir", str(folder)]) == 2
+    assert f"--data-dir: {folder}: no such folder" in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_people_read_dates_and_settings_in_lines(capsys):
+    row = {"name": "ann", "expires": 1_826_663_226, "used": None, "settings": {"epsilon": 4.0}}
+    print_document({"tokens": [row], "when": 0}, as_json=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "tokens:",
+        "  name ann, expires 2027-11-19 22:27:06 UTC, used –",
+        "    settings:",
+        "      epsilon: 4.0",
+        "when: 1970-01-01 00:00:00 UTC",
+    ]
+    print_document(row, as_json=True)
+    assert json.loads(capsys.readouterr().out) == row

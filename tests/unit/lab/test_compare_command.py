@@ -40,7 +40,8 @@ def test_tables_say_first_that_they_are_not_private(log, capsys):
     shown = capsys.readouterr().out
     assert shown.startswith(NOTICE)
     assert "threshold:30/5" in shown
-    assert "a rule publishes more: queries: filters:personal (4) against 3" in shown
+    assert "a rule does better: queries: filters:personal (4) against 3" in shown
+    assert shown.count("release or rule") == 2
     assert "No release told more" in shown
     assert "A rule has no guarantee" in shown
 

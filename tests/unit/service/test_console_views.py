@@ -135,6 +135,7 @@ def test_ticks_of_a_timeline_never_say_the_same():
     assert tick_names([noon + 600 * i for i in range(3)]) == ["16 Nov, 12:00 UTC", "12:10", "12:20"]
     assert tick_names([noon + 8 * 3600 * i for i in range(3)]) == ["16 Nov, 12:00 UTC", "20:00", "17 Nov, 04:00 UTC"]
     assert tick_names([noon, noon + 86_400]) == ["16 Nov 2026", "17 Nov 2026"]
+    assert tick_names([noon + 30 * i for i in range(3)]) == ["16 Nov, 12:00:00 UTC", "12:00:30", "12:01:00"]
 
 
 def test_the_planner_is_asked_for_a_round_like_the_task():

@@ -132,6 +132,7 @@ def test_graphml_survives_markup_and_control_characters():
 
 def test_the_data_dictionary_names_every_column():
     text = data_dictionary()
+    assert "| users who searched the query (where the statement's `count_unit` is impressions: searches), plus" in text
     for table in TABLES.values():
         assert table.parquet in text
         assert all(f"| {column.name} |" in text for column in table.columns)
@@ -213,7 +214,12 @@ def test_a_file_that_is_no_table_is_named(tmp_path: Path):
     ("change", "problem"),
     [
         (lambda d: d.update(format="other"), "format: expected a searchblend statement"),
-        (lambda d: d["release"].update(kind="hybrid"), r"release\.kind: expected 'click-graph'"),
+        (
+            lambda d: d["release"].update(kind="blender"),
+            "expected 'click-graph', which `searchblend release run` makes, found 'blender' of `searchblend run`; "
+            "`searchblend page`",
+        ),
+        (lambda d: d["release"].update(kind="hybrid"), "found a kind of release that this version does not know"),
         (lambda d: d.update(files=[]), "files: expected an object"),
         (lambda d: d["files"].pop("queries.parquet"), r"files\.queries\.parquet: expected its SHA-256"),
         (lambda d: d["parameters"]["noise"]["clicks"].update(scale=-1), r"parameters\.noise\.clicks"),

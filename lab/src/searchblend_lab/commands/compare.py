@@ -133,7 +133,7 @@ def _show(comparison: Comparison, output: Path | None) -> None:
 
     _table("What is published of the log", HEADINGS.values(), published_lines(comparison))
     for line in comparison.rules_ahead:
-        print_line(f"a rule publishes more: {line}")
+        print_line(f"a rule does better: {line}")
     title = "What is told about planted people: published of each kind, and right guesses"
     _table(title, panel_columns(comparison), panel_lines(comparison))
     print_line(promise(comparison), style=None if comparison.holds else "bold red")
@@ -143,5 +143,7 @@ def _show(comparison: Comparison, output: Path | None) -> None:
 
 
 def _table(title: str, figures: Iterable[str], lines: Iterable[Sequence[str]]) -> None:
+    from searchblend_lab.comparison.show import SUBJECT
+
     rows = [[styled(text, "bold red" if "▲" in text else "") for text in line] for line in lines]
-    print_table(new_table(title, ["name", *figures], rows, words=("name",)))
+    print_table(new_table(title, [SUBJECT, *figures], rows, words=(SUBJECT,)))

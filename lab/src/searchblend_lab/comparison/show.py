@@ -16,6 +16,8 @@ from searchblend_lab.comparison.people import KINDS
 
 _DRAWN: Final = {"search_volume": "Share of all searches that are for published queries", "queries": "Distinct queries"}
 _FINE: Final = 1e-3
+SUBJECT: Final = "release or rule"
+"""the first column: one attack is called name"""
 Line = list[str]
 
 
@@ -82,12 +84,12 @@ def page(comparison: Comparison) -> str:
         delta=small_number(settings.delta),
         rules=[(rule.name, rule.about) for rule in settings.rules],
         charts=[_chart(comparison.rows, name, caption) for name, caption in _DRAWN.items()],
-        published=_table("published", ["name", *HEADINGS.values()], published_lines(comparison)),
+        published=_table("published", [SUBJECT, *HEADINGS.values()], published_lines(comparison)),
         measures=[(HEADINGS[name], about) for name, about in MEASURES.items()],
         rules_ahead=comparison.rules_ahead,
         tone="yes" if comparison.holds else "no",
         promise=promise(comparison),
-        panel=_table("panel", ["name", *panel_columns(comparison)], panel_lines(comparison)),
+        panel=_table("panel", [SUBJECT, *panel_columns(comparison)], panel_lines(comparison)),
         attacks=[(name, CRITERION[name], ABOUT[name]) for name in panel_columns(comparison)],
         examples=[(kind.name, kind.session(0, "weather")) for kind in KINDS],
         findings=_findings_table(comparison.findings),
@@ -109,7 +111,7 @@ def _chart(rows: Sequence[Row], name: str, caption: str) -> str:
 
 def _table(name: str, columns: Sequence[str], lines: Iterator[Line]) -> PageTable:
     rows = [[Cell(first), *(Cell(text, _number(text)) for text in others)] for first, *others in lines]
-    return PageTable(name, [TableColumn(column, column != "name") for column in columns], rows, f"{name}-table")
+    return PageTable(name, [TableColumn(column, column != SUBJECT) for column in columns], rows, f"{name}-table")
 
 
 def _number(text: str) -> float:
@@ -123,7 +125,7 @@ def _number(text: str) -> float:
 
 def _findings_table(findings: Sequence[Finding]) -> PageTable:
     columns = (
-        "name",
+        SUBJECT,
         "criterion",
         "attack",
         "successes",
@@ -133,7 +135,7 @@ def _findings_table(findings: Sequence[Finding]) -> PageTable:
         "ε at least",
         "verdict",
     )
-    words = ("name", "criterion", "attack", "verdict")
+    words = (SUBJECT, "criterion", "attack", "verdict")
     return PageTable(
         "findings",
         [TableColumn(name, name not in words) for name in columns],

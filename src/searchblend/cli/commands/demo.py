@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import Final
 
 from searchblend.cli.arguments import add_budget, add_method, positive_int, share
 from searchblend.cli.commands.run import run_and_warn, show_result
@@ -19,6 +20,11 @@ examples:
   searchblend demo --json            the same as one JSON document
   searchblend demo --epsilon 2       with less budget
 """
+NEXT: Final = {
+    "to publish its queries and clicks": "searchblend release run YOUR_LOG.tsv -o release --users N",
+    "to try the hybrid model on it": "searchblend run YOUR_LOG.tsv -o hybrid --opt-in 0.2",
+}
+"""what to do after the demo → the command; neither writes where the demo did"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,4 +65,6 @@ def run(options: argparse.Namespace) -> None:
             f"\nThe log is synthetic ({options.users:,} users, {log}), so its true shares may be shown; "
             f"done in {time.perf_counter() - started:.1f} s."
         )
-        print_line("Your own log next:  searchblend run YOUR_LOG.tsv -o out   (columns user, query, url; see --help)")
+        print_line("Your own log next (columns user, query, url):")
+        for aim, command in NEXT.items():
+            print_line(f"  {aim + ':':<34}{command}")

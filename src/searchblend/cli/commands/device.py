@@ -223,6 +223,8 @@ def _read_enrolment(given: str) -> EnrolmentDocument:
 
     if "#" in given:
         return read_enrolment(given)
+    if given.startswith(("https://", "http://")):
+        raise UsageError(f"{given}: not a whole enrolment link: what follows its # is missing; put it in quotes")
     try:
         return read_enrolment(Path(given).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from searchblend.cli.service_options import add_passphrase, add_place, opened, print_document, serve_settings
+from searchblend.cli.printing import print_json, print_line
+from searchblend.cli.service_options import add_passphrase, add_place, opened, serve_settings
 from searchblend.core.documents import encode
 from searchblend.core.errors import RunError
 from searchblend.service.clock import SystemClock
@@ -30,7 +31,9 @@ def run(options: argparse.Namespace) -> None:
     with opened(options) as store:
         findings = check_up(store, SystemClock(), settings)
     faults = [finding for finding in findings if not finding.fine]
-    document = {"checks": encode(findings)}
-    print_document({"fine": not faults, **document} if options.json else document, as_json=options.json)
+    if options.json:
+        print_json({"fine": not faults, "checks": encode(findings)})
+    for finding in [] if options.json else findings:
+        print_line(f"{'ok' if finding.fine else 'FAULT':<6}{finding.check}: {finding.detail}")
     if faults:
         raise RunError(f"{len(faults)} of {len(findings)} checks failed: {', '.join(fault.check for fault in faults)}")

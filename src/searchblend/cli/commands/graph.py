@@ -263,7 +263,7 @@ def _similar(options: argparse.Namespace) -> None:
             walk = ClickWalk(options.by, options.stay, options.steps)
             kind, results = Reached, (walk.urls if options.urls else walk.queries)(graph, query, limit=limit, cut=cut)
     text, what = ("url", "URLs") if options.urls else ("query", "Queries")
-    _show(options, graph, kind, results, {"by": options.by}, f"{what} like the query, by {options.by}", text=text)
+    _show(options, graph, kind, results, {"by": options.by}, f"{what} like {query}, by {options.by}", text=text)
 
 
 def _suggest(options: argparse.Namespace) -> None:
@@ -319,7 +319,7 @@ def _show_study(options: argparse.Namespace, graph: ClickGraph, study: Study, ot
 
 
 def _synthesize(options: argparse.Namespace) -> None:
-    from searchblend.clickgraph.use.synthesize import SEARCHES_PER_USER, WHAT_IT_IS_NOT, synthesize_log
+    from searchblend.clickgraph.use.synthesize import SEARCHES_PER_USER, synthesize_log
     from searchblend.wire.click_graph_files import MANIFEST_SUFFIX, SYNTHETIC, write_synthetic_log
 
     manifest = options.output.with_name(options.output.name + MANIFEST_SUFFIX)
@@ -337,7 +337,7 @@ def _synthesize(options: argparse.Namespace) -> None:
         return
     print_line(f"{len(log):,} synthetic searches of {n_users:,} users: {options.output}")
     print_line(f"{SYNTHETIC}.", style="bold red")
-    print_line(f"It is {WHAT_IT_IS_NOT[0]}. {manifest.name} says what else it is not.", style="dim")
+    print_line(f"{manifest.name} says what it is, and what it is not.", style="dim")
 
 
 def _show(

@@ -66,6 +66,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _act(options: argparse.Namespace, settings: IssuerSettings) -> Any:
     now = SystemClock().now()
+    if options.action != "add" and not settings.folder.is_dir():
+        raise UsageError(f"--data-dir: {settings.folder}: no such folder; `issuer add` and `issuer serve` make it")
     if options.action in ("keys", "rotate"):
         return _keys(options, settings, now)
     if options.action == "add":

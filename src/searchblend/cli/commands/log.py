@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for action in (verify, cosign):
         action.add_argument("log", metavar="URL|DIR", help="address of a service, or a folder that --save has made")
-        action.add_argument("--key", action="append", required=True, metavar="HEX", help="signing key of the service")
+        action.add_argument(
+            "--key", action="append", required=True, metavar="HEX", help="signing key of the service, of `keys list`"
+        )
         action.add_argument("--json", action="store_true", help="print one JSON document")
     verify.add_argument(
         "--checkpoint", action="append", default=[], type=Path, metavar="FILE", help="checkpoint of the same log"
@@ -80,7 +82,8 @@ def _verify(options: argparse.Namespace) -> JsonObject:
             except OSError as error:
                 raise RunError(f"{path}: cannot be written: {error.strerror}") from None
     kinds = Counter(entry.kind for entry in copy.entries)
-    return {**_head(copy.checkpoint), "entries": dict(kinds), "consistent_with": len(options.checkpoint)}
+    compared = len(options.checkpoint)
+    return {"whole": True, **_head(copy.checkpoint), "entries": dict(kinds), "checkpoints_compared": compared}
 
 
 def _cosign(options: argparse.Namespace) -> JsonObject:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  searchblend pack build out -o answers.sbpack                   from the folder of `searchblend run log.tsv -o out`
+  searchblend pack build hybrid -o answers.sbpack                from the folder of `searchblend run log.tsv -o hybrid`
   searchblend pack build out -o answers.sbpack --key signing.pem
   searchblend pack inspect answers.sbpack
   searchblend pack diff old.sbpack new.sbpack -o update.sbdelta

@@ -24,7 +24,7 @@ examples:
   searchblend plan                                              the AOL profile with the defaults
   searchblend plan --users 2000000 --opt-in 0.01 --epsilon 2 --delta 1e-7
   searchblend plan --profile yandex --max-queries 500 --plot plan.png
-  searchblend plan --profile out/result.json --epsilon 1        like an earlier release, with another budget
+  searchblend plan --profile hybrid/result.json --epsilon 1     like an earlier release, with another budget
   searchblend plan --users 80000 --searches 1                   a log in which everyone has one search
 """
 

@@ -321,7 +321,7 @@ def _show_release(statement: Statement, folder: Path) -> None:
     with step_progress() as on_step:
         graph = read_click_graph(folder, on_step=on_step)
     print_table(_queries_table(graph))
-    print_line(f"{len(graph.clicks):,} clicks on URLs, {len(graph.reformulations):,} reformulations")
+    print_line(f"{len(graph.clicks):,} pairs of query and clicked URL, {len(graph.reformulations):,} reformulations")
     for forecast in statement.parameters["design"].get("attributes", []):
         print_line(_by_attribute(forecast))
     print_line(stated(statement.promise, "each user and everything together"))

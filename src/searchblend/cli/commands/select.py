@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  searchblend select installed.parquet -o out --columns user=person,value=app
-  searchblend select visits.csv -o out --epsilon 2 --delta 1e-7
-  searchblend select 'aol/user-ct-*.gz' -o out                  the queries of AOL's collection, as they were typed
-  searchblend select visits.csv -o out --ledger budget.ledger --release-id march
+  searchblend select installed.parquet -o common --columns user=person,value=app
+  searchblend select visits.csv -o common --epsilon 2 --delta 1e-7
+  searchblend select 'aol/user-ct-*.gz' -o common               the queries of AOL's collection, as they were typed
+  searchblend select visits.csv -o common --ledger budget.ledger --release-id march
   searchblend select visits.csv --dry-run                       from how many users on a value is named; reads nothing
 """
 _SHOWN = 20

@@ -294,8 +294,9 @@ def _prepare(settings: ServeSettings, options: argparse.Namespace) -> tuple[str,
             records_per_optin=1,  # all that people of the demo have
         )
         task = "" if options.by_hand else Lifecycle(store, SystemClock()).add_task(wanted, actor="demo").task
+        taken = {each.name for each in store.tokens.admins()}  # by an earlier demo on the same database
         operator, reviewer = (
-            store.tokens.add_admin(f"{role} of {label}", role, actor="demo", now=now)
+            store.tokens.add_admin(f"{role} of {label}" if role in taken else role, role, actor="demo", now=now)
             for role in ("operator", "reviewer")
         )
     return task, Staff(operator, reviewer), {key.key_id: key.public_point for key in keys.all()}

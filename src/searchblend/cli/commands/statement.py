@@ -13,11 +13,11 @@ from searchblend.releases.publication import ASKED, PURPOSES, Publication, open_
 
 EXAMPLES = """\
 examples:
-  searchblend statement out --for nist                         NIST SP 800-226: its questions, answered; printed
-  searchblend statement out --for registry -o entry.yaml       an entry of the registry of DP deployments, tier 3
-  searchblend statement out --for dpia -o dpia.md --publisher 'Example Search' --purpose research
-  searchblend statement out --for readme -o README.md --contact data@example.org --licence CC-BY-4.0
-  searchblend statement out --for dataset -o dataset.json --doi 10.5281/zenodo.1234567
+  searchblend statement release --for nist                     NIST SP 800-226: its questions, answered; printed
+  searchblend statement release --for registry -o entry.yaml   an entry of the registry of DP deployments, tier 3
+  searchblend statement release --for dpia -o dpia.md --publisher 'Example Search' --purpose research
+  searchblend statement release --for readme -o README.md --contact data@example.org --licence CC-BY-4.0
+  searchblend statement release --for dataset -o dataset.json --doi 10.5281/zenodo.1234567
 """
 
 

@@ -182,7 +182,7 @@ class Forms:
                 result = await self._act(lambda store, lifecycle: take(store, lifecycle, visit))
             except InvalidParameter as error:
                 if action.role in REVIEWER:
-                    return await self.review(visit, problem=str(error))
+                    return await self.review(visit, problem=error.expected)
                 if action.needs is Adjustment:
                     return await self.adjust(visit, error)
                 raise

@@ -76,7 +76,8 @@ class Overview:
     waiting: list[Waiting]
     alerts: list[Alert]
     lanes: list[Lane]
-    ticks: list[tuple[float, str]]
+    ticks: list[tuple[float, int, str]]
+    """place, moment and its name in UTC; the page says it in the reader's zone"""
     now_at: float
 
 
@@ -240,7 +241,7 @@ def round_link(round_: Round) -> str:
     return f"/console/tasks/{round_.task}/rounds/{round_.number}"
 
 
-def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float, str]], float]:
+def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float, int, str]], float]:
     shown = {task.task: figures.of(task)[-_SHOWN_ROUNDS:] for task in figures.tasks}
     spans = [_stretches(round_, now) for rounds in shown.values() for round_ in rounds]
     moments = [at for stretches in spans for begin, end, _ in stretches for at in (begin, end)]
@@ -272,14 +273,16 @@ def _timeline(figures: Figures, now: int) -> tuple[list[Lane], list[tuple[float,
         if shown[task.task]
     ]
     at = [int(first + (last - first) * i / 4) for i in range(5)]
-    return lanes, [(x(tick), name) for tick, name in zip(at, tick_names(at), strict=True)], x(now)
+    return lanes, [(x(tick), tick, name) for tick, name in zip(at, tick_names(at), strict=True)], x(now)
 
 
 def tick_names(moments: Sequence[int]) -> list[str]:
-    """Days, or where a day would stand there twice the times, with the day only where it changes."""
+    """Days, or where a day would stand there twice the times, with the day only where it changes; seconds if needed."""
     days, times = zip(*(moment(at).split(", ") for at in moments), strict=True)
     if len(set(days)) == len(days):
         return list(days)
+    if len(set(zip(days, times, strict=True))) < len(times):
+        times = tuple(time.replace(" UTC", f":{at % 60:02} UTC") for time, at in zip(times, moments, strict=True))
     return [
         time.removesuffix(" UTC") if i and day == days[i - 1] else f"{day.rpartition(' ')[0]}, {time}"
         for i, (day, time) in enumerate(zip(days, times, strict=True))

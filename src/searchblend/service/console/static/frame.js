@@ -38,6 +38,23 @@ function localize() {
   }
 }
 
+/** An axis of time in the reader's own: days, or times with the day only where it changes, as the server wrote it in UTC. */
+function localizeAxis(ticks) {
+  const moments = ticks.map((tick) => new Date(tick.dataset.time));
+  const days = moments.map((moment) => moment.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" }));
+  const isByDay = new Set(days).size === days.length;
+  const isByMinute = new Set(moments.map((moment) => Math.floor(moment / 60_000))).size === moments.length;
+  const clock = { hour: "2-digit", minute: "2-digit", ...(isByMinute ? {} : { second: "2-digit" }) };
+  ticks.forEach((tick, i) => {
+    const whole = { day: "numeric", month: "short", ...clock, timeZoneName: "short" };
+    const time = days[i] === days[i - 1] ? moments[i].toLocaleTimeString("en-GB", clock) : moments[i].toLocaleString("en-GB", whole);
+    tick.textContent = isByDay ? days[i] : time;
+    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    title.textContent = tick.dataset.time;
+    tick.append(title);
+  });
+}
+
 /** What was done is said once: loading the page again does not say it again. */
 function forgetDone() {
   const here = new URL(location.href);
@@ -57,6 +74,7 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   select.closest("label").hidden = false;
   localize();
+  for (const axis of document.querySelectorAll("svg.timeline")) localizeAxis([...axis.querySelectorAll("[data-time]")]);
   forgetDone();
 });
 document.addEventListener("htmx:afterSwap", localize);
