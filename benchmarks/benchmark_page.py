@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
+import matplotlib as mpl
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 Document = dict[str, Any]
@@ -315,10 +316,11 @@ BLUE, GREY = "#2563a8", "#9aa3ad"
 def draw(document: Document, folder: Path) -> None:
     """Four panels: selection, local reports, growth with lines, memory."""
     results = {name: section["result"] for name, section in document["sections"].items() if "result" in section}
-    plt.rcParams.update(
+    mpl.rcParams.update(
         {"font.size": 9, "svg.hashsalt": "searchblend", "axes.spines.top": False, "axes.spines.right": False}
     )
-    figure, axes = plt.subplots(2, 2, figsize=(11, 7.4), layout="constrained")
+    figure = Figure(figsize=(11, 7.4), layout="constrained")
+    axes = figure.subplots(2, 2)
     _draw_selection(axes[0][0], results.get("selection", {}))
     _draw_ldp(axes[0][1], results.get("local report peers", {}))
     _draw_growth(axes[1][0], results.get("hybrid run", {}))
@@ -326,7 +328,6 @@ def draw(document: Document, folder: Path) -> None:
     for suffix in ("svg", "png"):
         metadata = {"Date": None} if suffix == "svg" else {}
         figure.savefig(folder / f"benchmarks.{suffix}", dpi=130, metadata=metadata)
-    plt.close(figure)
 
 
 def _bars(axis: Any, bars: list[tuple[str, float]], title: str, unit: str) -> None:

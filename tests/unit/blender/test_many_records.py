@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 from searchblend.blender.best.many_records import Measurement, measure_head_list, measured_shares
-from searchblend.blender.best.many_records_design import many_records_design
+from searchblend.blender.best.many_records_design import ManyRecordsDesign, many_records_design
 from searchblend.blender.groups import InMemoryGroup, Weights
 from searchblend.blender.method import METHODS, BestMethod
 from searchblend.blender.pipeline import run_blender
@@ -22,9 +23,9 @@ from searchblend.synthetic.count_group import RecordModel
 from searchblend.synthetic.seeded import SeededRandomness
 
 PARAMS = BlenderParams(Budget(4, 1e-5), max_head_queries=10, records_per_optin=100)
-DESIGN = many_records_design(PARAMS.budget, 100, has_urls=True)
 
 
+@cache
 def people(n: int, seed: int = 1) -> list[list[Record]]:
     """Everybody searches for a few of twenty common things, some of them often, and for things of their own."""
     chance = np.random.Generator(np.random.PCG64(seed))
@@ -36,16 +37,21 @@ def people(n: int, seed: int = 1) -> list[list[Record]]:
     return users
 
 
-PEOPLE = people(3000)
-GROUP = InMemoryGroup.from_users(PEOPLE, randomness=SeededRandomness(1))
+@cache
+def group() -> InMemoryGroup:
+    return InMemoryGroup.from_users(people(3000), randomness=SeededRandomness(1))
+
+
+def usual_design() -> ManyRecordsDesign:
+    return many_records_design(PARAMS.budget, 100, has_urls=True)
 
 
 def true_shares(head: HeadList) -> np.ndarray:
     shares = np.zeros(head.n_cells)
-    for rows in PEOPLE:
+    for rows in people(3000):
         for row in rows:
             shares[head.cell_of(row)] += 1 / len(rows)
-    return shares[:-1] / len(PEOPLE)
+    return shares[:-1] / 3000
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 8.0])
@@ -58,8 +64,9 @@ def test_a_design_is_within_its_budget_and_uses_it(epsilon: float, has_urls: boo
 
 
 def test_a_lower_threshold_or_less_noise_would_be_too_much():
-    queries = DESIGN.queries
-    assert replace(DESIGN, queries=replace(queries, integer=queries.integer - 1)).delta > PARAMS.budget.delta
+    usual = usual_design()
+    queries = usual.queries
+    assert replace(usual, queries=replace(queries, integer=queries.integer - 1)).delta > PARAMS.budget.delta
     less = many_records_design(Budget(4.2, 1e-5), 100, has_urls=True)
     assert replace(less, budget=PARAMS.budget).delta > PARAMS.budget.delta
 
@@ -77,15 +84,15 @@ def test_weights_have_norm_one():
 @pytest.mark.thorough
 def test_shares_are_measured_without_bias_and_with_the_stated_noise():
     """χ² of 40 runs against the variances that the curator states; the false-alarm rate is below 1e-6."""
-    total, freedom = 0.0, 0
+    total, freedom, usual = 0.0, 0, usual_design()
     for seed in range(40):
-        found = measure_head_list(GROUP, PARAMS, DESIGN, randomness=SeededRandomness(seed))
-        exact = GROUP.own_shares(found.head, DESIGN.units, randomness=SeededRandomness(seed)).cells[:-1]
+        found = measure_head_list(group(), PARAMS, usual, randomness=SeededRandomness(seed))
+        exact = group().own_shares(found.head, usual.units, randomness=SeededRandomness(seed)).cells[:-1]
         first = found.head.first_cells()[:-1]
         named = found.measurement.record_weights > 0
         moved = found.counts - exact
-        totals = np.add.reduceat(moved, first) / DESIGN.noise.scale
-        gap = np.concatenate([totals, moved[named] / DESIGN.detail_noise.scale])
+        totals = np.add.reduceat(moved, first) / usual.noise.scale
+        gap = np.concatenate([totals, moved[named] / usual.detail_noise.scale])
         total, freedom = total + float((gap**2).sum()), freedom + len(gap)
         assert len(found.head) == 10
     # Another order of rows moves a user's units by less than one a cell: far below the noise.
@@ -96,7 +103,7 @@ def test_shares_are_measured_without_bias_and_with_the_stated_noise():
 def test_calibrated_shares_are_close_to_the_truth_and_say_how_close():
     gaps = []
     for seed in range(20):
-        found = measure_head_list(GROUP, PARAMS, DESIGN, randomness=SeededRandomness(seed))
+        found = measure_head_list(group(), PARAMS, usual_design(), randomness=SeededRandomness(seed))
         shares = measured_shares(found)
         first = found.head.first_cells()[:-1]
         gap = np.add.reduceat(shares.cells.value - true_shares(found.head), first)
@@ -108,11 +115,11 @@ def test_calibrated_shares_are_close_to_the_truth_and_say_how_close():
 
 def test_nobody_alone_is_named():
     alone = InMemoryGroup.from_users([[Record(f"q{i}", "u")] * 3 for i in range(2000)], randomness=SeededRandomness(1))
-    assert not len(measure_head_list(alone, PARAMS, DESIGN, randomness=SeededRandomness(2)).head)
+    assert not len(measure_head_list(alone, PARAMS, usual_design(), randomness=SeededRandomness(2)).head)
 
 
 def test_a_reviewer_removes_entries():
-    figures = BestMethod().list_head(GROUP, PARAMS, randomness=SeededRandomness(3))
+    figures = BestMethod().list_head(group(), PARAMS, randomness=SeededRandomness(3))
     assert figures.counts is not None
     assert figures.measurement is not None
     with_urls = next(i for i, n in enumerate(figures.head.n_urls[:-1]) if n > 1)
@@ -152,7 +159,7 @@ def test_a_given_number_of_records_stays_as_it_is():
 @pytest.mark.parametrize(("method", "expected"), [("best", 100), ("paper", 1)])
 def test_a_run_counts_many_records_by_default_and_states_how_many(method: str, expected: int):
     params = BlenderParams(Budget(4, 1e-5), max_head_queries=10)
-    release = run_blender(GROUP, GROUP, params, method=method, randomness=SeededRandomness(1))
+    release = run_blender(group(), group(), params, method=method, randomness=SeededRandomness(1))
     assert release.params.records_per_optin == expected
     assert result_of(release).parameters["records_per_optin"] == expected
 

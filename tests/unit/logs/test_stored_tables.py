@@ -12,13 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import deltalake
-import fastavro
 import pyarrow as arrow
 import pytest
 from made_tables import NAMES, ROWS, N, found, parquet, refused, table
-from pyiceberg.catalog.sql import SqlCatalog
-from pyroaring import BitMap64
 
 from searchblend.cli.main import main
 from searchblend.core.errors import InputError, InvalidColumns, InvalidParameter, SearchblendError, UsageError
@@ -48,6 +44,8 @@ def arrow_stream(folder: Path, rows: Any = None) -> Path:
 
 
 def avro(folder: Path, rows: Any = None, codec: str = "deflate", **kinds: Any) -> Path:
+    import fastavro
+
     fields: list[Any] = [{"name": name, "type": kinds.get(name, ["null", "string"])} for name in NAMES]
     fields.append({"name": "unused", "type": {"type": "array", "items": "long"}})
     with (folder / "log.avro").open("wb") as file:
@@ -61,11 +59,15 @@ def snappy(folder: Path, rows: Any = None) -> Path:
 
 
 def delta(folder: Path, rows: Any = None) -> Path:
+    import deltalake
+
     deltalake.write_deltalake(folder / "delta", rows or table())
     return folder / "delta"
 
 
 def iceberg_table(folder: Path) -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
     catalog.create_namespace("n")
     return catalog.create_table("n.log", table().schema)
@@ -100,9 +102,11 @@ def test_it_is_read_as_the_same_parquet_file(kind: str, tmp_path: Path):
 
 
 def test_rows_that_were_deleted_from_delta_lake_do_not_come_back(tmp_path: Path, capsys):
+    from deltalake import DeltaTable
+
     path = delta(tmp_path)
-    deltalake.DeltaTable(path).delete("user = 'u7'")
-    left = deltalake.DeltaTable(path).to_pyarrow_table()
+    DeltaTable(path).delete("user = 'u7'")
+    left = DeltaTable(path).to_pyarrow_table()
     assert left.num_rows < len(ROWS)
     (tmp_path / "left").mkdir()
     assert found(path, draws=1)[2:] == found(parquet(tmp_path / "left", left), draws=1)[2:]
@@ -115,6 +119,8 @@ def test_rows_that_were_deleted_from_delta_lake_do_not_come_back(tmp_path: Path,
 
 def deletion_vector(rows: list[int]) -> dict[str, Any]:
     """Rows of a file that do not count, as other writers of Delta Lake say it."""
+    from pyroaring import BitMap64
+
     bitmap = BitMap64(rows).serialize()
     data = struct.pack("<I", 1681511377) + bitmap
     padded = data + b"\0" * (-len(data) % 4)
@@ -125,6 +131,8 @@ def deletion_vector(rows: list[int]) -> dict[str, Any]:
 
 
 def test_deletion_vectors_of_delta_lake_are_heeded(tmp_path: Path):
+    import deltalake
+
     path = tmp_path / "delta"
     enabled = {"delta.enableDeletionVectors": "true"}
     deltalake.write_deltalake(path, table(), configuration=enabled)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from databases import DATABASES, fresh_database
 from issuer_parts import running_issuer, token_for
@@ -35,7 +38,10 @@ from service_parts import ManualClock, Service, crowd, people
 from service_process import free_port
 
 ISSUER = "https://issuer.example"
-PRIVATE = rsa.generate_private_key(65537, 2048).private_numbers()
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors/v1/token.json").read_text(encoding="utf-8"))
+PRIVATE = load_pem_private_key(
+    VECTORS["cases"][0]["private_key"].encode(), None, unsafe_skip_rsa_key_validation=True
+).private_numbers()
 KEY = TokenKey(PRIVATE.public_numbers)
 TERMS = TokenPart(ISSUER, "/token-request", KEY.text)
 TASK = bytes(range(16))

@@ -9,7 +9,6 @@ from dataclasses import replace
 import duckdb
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 from made_results import made_up
 from searchblend.core.errors import UsageError
@@ -46,7 +45,6 @@ def concluded(name: str, request: Request) -> Outcome:
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_gives_all_that_it_promises(name: str):
     outcome = concluded(name, Request(quick=True, runs=2))
-    plt.close(outcome.figure)
     assert outcome.rows
     assert len(outcome.text) > 100
     assert "nan" not in outcome.text
@@ -62,7 +60,6 @@ def test_every_experiment_gives_all_that_it_promises(name: str):
 @pytest.mark.parametrize("name", ["fig13", "fig17", "groups"])
 def test_other_people_than_the_papers(name: str):
     outcome = concluded(name, Request(quick=True, runs=2, people="aol"))
-    plt.close(outcome.figure)
     assert {row["people"] for row in outcome.rows} == {"AOL profile"}
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from matplotlib import pyplot as plt
 
 from made_results import made_up, uniform
 from searchblend_lab.papers.blender import fig09, fig10, fig11, fig12
@@ -66,7 +65,6 @@ WORLDS = (
 def findings_in(name: str, world: World) -> list[Finding]:
     experiment, request = EXPERIMENTS[name], Request(quick=True, runs=2)
     outcome = experiment.conclude(request, Results({cell: world(cell) for cell in experiment.cells(request)}))
-    plt.close(outcome.figure)
     return outcome.findings
 
 
