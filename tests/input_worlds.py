@@ -453,8 +453,9 @@ _TYPES: Final = ("VARCHAR", "TIMESTAMP")
 
 def write_parquet_worlds(folder: Path, n: int, chance: random.Random) -> list[Path]:
     """The same three logs of n worlds: with values that are missing, and with times of another type in every second
-    file."""
+    file, and strings that are not UTF-8."""
     odd = [piece.decode() for pieces in PIECES.values() for piece in pieces if _is_utf8(piece)]
+    odd += [_TO_BE_UNSOUND] * (1 + len(odd) // 4)
 
     def value(text: str) -> str | None:
         return chance.choice([text, text, text + chance.choice(odd), None])
@@ -571,6 +572,11 @@ def _is_utf8(piece: bytes) -> bool:
     return True
 
 
+_TO_BE_UNSOUND = "unsound"
+_UNSOUND = b"\xffa\xc3?\xe2\x82b"
+"""takes its place in files: DuckDB would not write it"""
+
+
 def _write_parquet(folder: Path, tables: Sequence[Sequence[Row]], anchors: Sequence[str]) -> Path:
     """One file for each table (user, query, url, time) and for each anchor."""
     folder.mkdir(parents=True)
@@ -581,7 +587,9 @@ def _write_parquet(folder: Path, tables: Sequence[Sequence[Row]], anchors: Seque
             connection.execute(f"CREATE OR REPLACE TABLE t (user VARCHAR, query VARCHAR, url VARCHAR, time {kind})")
             if rows:
                 connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
-            connection.execute(f"COPY t TO '{folder}/{number:04}.parquet'")
+            file = folder / f"{number:04}.parquet"
+            connection.execute(f"COPY t TO '{file}' (COMPRESSION uncompressed)")
+            file.write_bytes(file.read_bytes().replace(_TO_BE_UNSOUND.encode(), _UNSOUND))
     return folder
 
 

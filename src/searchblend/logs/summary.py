@@ -43,7 +43,7 @@ EXPECTED: Final[Mapping[str, tuple[str | None, str]]] = {
     UNUSABLE_QUERY: ("query", "expected a string with something in it"),
     UNUSABLE_URL: ("url", "expected a usable URL"),
     BAD_OPTIN: ("opt-in", "expected yes or no (also true, false, 1, 0)"),
-    BAD_COUNT: ("count", "expected a whole number from 0 to 999999999"),
+    BAD_COUNT: ("count", "expected a whole number of at least 0"),
 }
 """For each reason the field it is about and what was expected; never the content itself."""
 

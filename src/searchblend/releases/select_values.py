@@ -30,8 +30,8 @@ from searchblend.core.tables import ROWS_SHOWN, ReleasedTables, chosen, html_tab
 from searchblend.logs.duckdb.feed import Feeder
 from searchblend.logs.duckdb.given import GivenTable
 from searchblend.logs.duckdb.load import VALUE_ROWS, load_values, take_table
-from searchblend.logs.duckdb.scan import Scan, parquet_name, parquet_types, read_parquet
-from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted, quoted_name
+from searchblend.logs.duckdb.scan import Scan, column_texts, mended_rows, parquet_name, parquet_types, read_parquet
+from searchblend.logs.duckdb.session import DatabaseError, DuckDBSession, quoted
 from searchblend.logs.formats import judge
 from searchblend.logs.formats.files import LogInput, size_of
 from searchblend.logs.formats.gate import OnBytes
@@ -98,7 +98,7 @@ class ValueTable:
         ``options`` are those of a log, with columns called ``user`` and ``value``.
         """
         self._session = DuckDBSession(options.memory, options.threads, options.temp_directory)
-        self._damaged: LogFile | None = None
+        self._parquet: list[Source] = []
         self._given: list[GivenTable] = []
         self._summary: InputSummary | None = None
         self._n_files = self._n_bytes = 0
@@ -128,10 +128,12 @@ class ValueTable:
             taken = [take_table(session, table, columns) for table in tables]
             self._given, layouts = [table for table, _ in taken], [layout for _, layout in taken]
             self._n_files, self._n_bytes = len(tables), sum(table.bytes for table in self._given)
-            return layouts[0], " UNION ALL ".join(_rows(layout, str(layout.table)) for layout in layouts)
+            return layouts[0], " UNION ALL ".join(
+                _rows(layout, str(layout.table), column_texts(layout)) for layout in layouts
+            )
         sources = _sources(session, files, options, columns)
         if isinstance(sources[0][0], Columns):
-            self._damaged, self._n_files = files[0], len(files)
+            self._parquet, self._n_files = sources, len(files)
             self._n_bytes = sum(size_of(file) for file in files)
             return sources[0][0], _rows_of_parquet(session, sources)
         reading = load_values(session, sources, on_bytes, each_row=self._each_row)
@@ -151,10 +153,16 @@ class ValueTable:
 
         try:
             self.tally, self.n_users = self._given[0].read(count) if self._given else count()
-        except DatabaseError as error:
-            if self._damaged is None:  # text has passed the gate
+            return
+        except DatabaseError:
+            if not self._parquet:  # text has passed the gate
                 raise
-            raise InputError(self._damaged, "this Parquet file, or another of the table, is damaged") from error
+        try:
+            self._rows = _rows_of_parquet(self._session, self._parquet, mended=True)
+            self.tally, self.n_users = count()
+        except DatabaseError as error:
+            damaged = self._parquet[0][1][0]
+            raise InputError(damaged, "this Parquet file, or another of the table, is damaged") from error
 
     @property
     def summary(self) -> InputSummary:
@@ -371,17 +379,22 @@ def _sources(
     return find_sources(files, options, columns, lambda path: parquet_types(session, path))
 
 
-def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source]) -> str:
-    feeder = Feeder(session.directory)
-    return " UNION ALL ".join(
-        _rows(layout, read_parquet([parquet_name(session, feeder, path) for path in paths]))
-        for layout, paths in sources
-        if isinstance(layout, Columns)
-    )
+def _rows_of_parquet(session: DuckDBSession, sources: Sequence[Source], *, mended: bool = False) -> str:
+    """SELECT of the rows, perhaps without the strings that are not UTF-8."""
+    feeder, parts = Feeder(session.directory, name=session.new_name("input")), []
+    for layout, paths in sources:
+        if isinstance(layout, Columns):
+            names = [parquet_name(session, feeder, path) for path in paths]
+            texts = column_texts(layout)
+            if mended:
+                parts.append(_rows(layout, mended_rows(session, texts, names), {role: role for role in texts}))
+            else:
+                parts.append(_rows(layout, read_parquet(names), texts))
+    return " UNION ALL ".join(parts)
 
 
-def _rows(layout: Columns, table: str) -> str:
-    columns = {role: f"nullif({quoted_name(name)}::VARCHAR, '')" for role, name in layout.columns.items()}
+def _rows(layout: Columns, table: str, texts: Mapping[str, str]) -> str:
+    columns = {role: f"nullif({text}, '')" for role, text in texts.items()}
     columns |= {role: f"nullif({quoted(value)}, '')" for role, value in layout.in_folders.items()}
     count = f", {Scan('', columns).count()} AS n" if layout.in_folders.get("user") == ROW else ""
     return f"SELECT {columns['user']} AS person, {columns['query']} AS held{count} FROM {table}"

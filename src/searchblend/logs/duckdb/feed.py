@@ -41,6 +41,8 @@ class Feed:
     checks: list[FileCheck] = field(default_factory=list)
     gated: bool = False
     """Whether every file went through the gate."""
+    mended: str | None = None
+    """the table of what Parquet files hold, where some strings are not UTF-8"""
 
     @property
     def ascii_only(self) -> bool:

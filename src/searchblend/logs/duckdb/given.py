@@ -19,12 +19,14 @@ from searchblend.core.errors import InputError
 from searchblend.logs.duckdb.session import GIVEN, DatabaseError, DuckDBSession, quoted_name
 from searchblend.logs.formats.files import TABLES_READ
 from searchblend.logs.formats.remote import LogFile
-from searchblend.logs.tables.stored import StoredTable
+from searchblend.logs.tables.stored import StoredTable, sound_stream
 
 Result = TypeVar("Result")
 _IN_PYTHON: Final = "pandas.DataFrame"
-_READ_AS_IT_IS: Final = "pyarrow.Dataset"
-_READ_AGAIN: Final = frozenset({"polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch"})
+_DATASET: Final = "pyarrow.Dataset"
+_ARROW: Final = "pyarrow."
+"""how the types begin of which a string may be any bytes"""
+_READ_AGAIN: Final = frozenset({"polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch", _DATASET})
 """Their streams begin anew each time. Of any other object it is not known, and so it is read once, and copied."""
 
 
@@ -44,6 +46,7 @@ class GivenTable:
         self.name = session.new_name(GIVEN)
         """of the table that is read"""
         self._copied = False
+        self._stream: _Stream | None = None
         with self._refused():
             self._register()
             self.types: Final = session.types(self.name)
@@ -73,20 +76,20 @@ class GivenTable:
             else:
                 self._given = _changed(self._given, _without_categories)
             self._session.register(self.name, self._given)
-        elif _READ_AS_IT_IS in kinds:
-            self._session.register(self.name, self._given)
-        elif not hasattr(self._given, "__arrow_c_stream__"):
+        elif not kinds & _READ_AGAIN and not hasattr(self._given, "__arrow_c_stream__"):
             raise InputError(self.label, f"cannot be read: expected {TABLES_READ}")
-        elif kinds & _READ_AGAIN:
-            self._session.register(self.name, _Stream(self._given))
         else:
-            self._session.register(self.name, self._given.__arrow_c_stream__())
-            self._copied = True
+            self._stream = _Stream(self._given, kinds)
+            self._copied = not kinds & _READ_AGAIN
+            given = self._stream.__arrow_c_stream__() if self._copied else self._stream
+            self._session.register(self.name, given)
 
     def keep(self, columns: Iterable[str]) -> None:
         """These columns will be read. A stream ends with its first reading, so they are copied, in their order."""
+        chosen = list(dict.fromkeys(columns))
+        if self._stream is not None:
+            self._stream.columns = chosen
         if self._copied:
-            chosen = list(dict.fromkeys(columns))
             names = ", ".join(map(quoted_name, chosen))
             stream, self.name = self.name, self._session.new_name(GIVEN)
             with self._refused(), self._session.in_order():
@@ -114,11 +117,16 @@ class GivenTable:
 class _Stream:
     """Nothing but the stream of an object, lest the database ask for a package to read it with."""
 
-    def __init__(self, given: Any) -> None:
-        self._given = given
+    def __init__(self, given: Any, kinds: frozenset[str]) -> None:
+        self._given, self._is_dataset = given, _DATASET in kinds
+        self._may_be_unsound = any(kind.startswith(_ARROW) for kind in kinds)
+        self.columns: list[str] | None = None
+        """of a dataset: what is read; None: all"""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._given.__arrow_c_stream__(requested_schema)
+        if not self._may_be_unsound:
+            return self._given.__arrow_c_stream__(requested_schema)
+        return sound_stream(self._given.scanner(self.columns).to_reader() if self._is_dataset else self._given)
 
 
 def _kinds(given: object) -> frozenset[str]:

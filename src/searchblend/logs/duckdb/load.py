@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, TypeVar
 
 from searchblend.core.attributes import Attribute
@@ -28,6 +27,8 @@ from searchblend.logs.duckdb.normal_forms import ODD_BYTES
 from searchblend.logs.duckdb.scan import (
     REJECTED_TABLE,
     Scan,
+    column_texts,
+    mended_rows,
     parquet_name,
     queries_without_click,
     scan_columns,
@@ -130,7 +131,7 @@ class LineTable:
         reading = reading_of(self._session, sources, feeds, loaded, self._given)
         if reading.in_fields and isinstance(sources[0][0], Columns):
             parts = [
-                self._rows_of_problems(layout, paths, feed.names)
+                self._rows_of_problems(layout, paths, feed)
                 for (layout, paths), feed in zip(sources, feeds, strict=True)
                 if isinstance(layout, Columns)
             ]
@@ -142,11 +143,11 @@ class LineTable:
         self._has_suggestions = layout.has_suggestions
         feeder = Feeder(self._session.directory, name=self._session.new_name("input"))
         if isinstance(layout, Columns):
-            name = parquet_name(self._session, feeder, path)
-            loaded = self._load_lines([scan_columns(layout, [name], rows=span)])
+            part = Feed([parquet_name(self._session, feeder, path)])
+            loaded = self._load_rows([(layout, [path])], [part], self._load_lines, span)
             reading = reading_of(self._session, [(layout, [path])], [], loaded)
             if reading.in_fields:
-                held_back = self._rows_of_problems(layout, [path], [name], span)
+                held_back = self._rows_of_problems(layout, [path], part, span)
                 reading = replace(reading, held_back=held_back, in_fields={})
             return reading, 0
         feed, gate = feeder.feed_span(path, layout.rules, span)
@@ -195,14 +196,31 @@ class LineTable:
             load = self._load_searches if self.searches_only else self._load_lines
             if self._given:
                 return feeds, self._given[0].read(lambda: load(scans))
-            try:
-                return feeds, load(scans)
-            except DatabaseError as error:
-                if isinstance(sources[0][0], Columns):  # unlike text, Parquet has not passed the gate
-                    raise InputError(
-                        sources[0][1][0], "this Parquet file, or another of the log, is damaged"
-                    ) from error
-                raise
+            if isinstance(sources[0][0], Columns):  # unlike text, Parquet has not passed the gate
+                return feeds, self._load_rows(sources, feeds, load)
+            return feeds, load(scans)
+
+    def _load_rows(
+        self,
+        sources: Sequence[Source],
+        feeds: Sequence[Feed],
+        load: Callable[[Sequence[Scan]], Loaded],
+        span: Span = WHOLE,
+    ) -> Loaded:
+        """Rows of Parquet. If the database gives up, strings that are not UTF-8 may be why: they are left out then."""
+        parts = [
+            (layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True) if isinstance(layout, Columns)
+        ]
+        try:
+            return load([scan_columns(layout, feed.names, rows=span) for layout, feed in parts])
+        except DatabaseError:
+            pass
+        try:
+            for layout, feed in parts:
+                feed.mended = mended_rows(self._session, column_texts(layout), feed.names, span)
+            return load([scan_columns(layout, feed.names, mended=feed.mended) for layout, feed in parts])
+        except DatabaseError as error:
+            raise InputError(sources[0][1][0], "this Parquet file, or another of the log, is damaged") from error
 
     def _load_lines(self, scans: Sequence[Scan]) -> Loaded:
         """Lines without URL are only counted, unless all lines are kept."""
@@ -231,7 +249,7 @@ class LineTable:
         names = kept.rpartition(",")[0]
         alike = f"SELECT {names}, sum(n)::BIGINT AS n FROM {_COUNTED} "
         alike += f"WHERE problem IN (0, {PROBLEMS.index(WITHOUT_URL)}) GROUP BY ALL"
-        user = "concat(query, chr(31), url, chr(31), number)"
+        user = "concat(strlen(query), chr(31), query, url, chr(31), number)"  # no two rows, whatever is in them
         digest = f", md5_number(concat({quoted(drawing.key)}, chr(31), {user})) AS digest" if drawing.draws else ""
         session.execute(
             f"CREATE TEMP TABLE lines AS SELECT {names}, {user} AS user{digest} "
@@ -263,17 +281,31 @@ class LineTable:
         tables = [
             (layout, feed) for (layout, _), feed in zip(sources, feeds, strict=True) if isinstance(layout, UbiTable)
         ]
-        rows = " UNION ALL ".join(ubi_rows(session, layout, feed) for layout, feed in tables)
-        try:
-            scanned = session.execute_counting(f"CREATE TEMP TABLE {UBI_ROWS} AS {rows}")
-        except DatabaseError as error:
-            raise InputError(sources[0][1][0], "this file, or another of the log, is damaged") from error
+        scanned = self._make_ubi_rows(tables, sources[0][1][0])
         session.execute(f"CREATE TEMP TABLE lines AS {self._judged(scan_ubi(has_urls=tables[0][0].has_urls))}")
         lines = n_lines(session)
         session.discard(UBI_ROWS)
         by_problem = self._problems_of_lines()
         used = by_problem.pop("", 0)
         return Loaded(scanned, used, lines - used - by_problem.total(), by_problem)
+
+    def _make_ubi_rows(self, tables: Sequence[tuple[UbiTable, Feed]], first: LogFile) -> int:
+        """Makes the table of them, as ``_load_rows`` loads others: how many there are."""
+
+        def make(*, mended: bool) -> int:
+            rows = " UNION ALL ".join(ubi_rows(self._session, layout, feed, mended=mended) for layout, feed in tables)
+            return self._session.execute_counting(f"CREATE TEMP TABLE {UBI_ROWS} AS {rows}")
+
+        try:
+            return make(mended=False)
+        except DatabaseError as error:
+            damaged = InputError(first, "this file, or another of the log, is damaged")
+            if any(layout.kinds is None for layout, _ in tables):
+                raise damaged from error
+        try:
+            return make(mended=True)
+        except DatabaseError as error:
+            raise damaged from error
 
     def _load_session_rows(self, feed: Feed) -> int:
         return self._session.execute_counting(f"CREATE TEMP TABLE yandex_rows AS {yandex_rows(feed)}")
@@ -312,10 +344,10 @@ class LineTable:
         """
 
     def _rows_of_problems(
-        self, layout: Columns, paths: Sequence[LogFile], names: Sequence[Path | str], span: Span = WHOLE
+        self, layout: Columns, paths: Sequence[LogFile], feed: Feed, span: Span = WHOLE
     ) -> dict[str, Malformed]:
         """How many rows of Parquet files have each problem, and which are the first."""
-        scan = scan_columns(layout, names, places=True, rows=span)
+        scan = scan_columns(layout, feed.names, places=True, rows=span, mended=feed.mended)
         rows = self._session.rows(
             f"""
             SELECT problem, count(*), min({{file: file_index, row: file_row_number}}, {FIRST_PLACES})

@@ -14,7 +14,7 @@ from searchblend.logs.duckdb.normal_forms import surely_usable_query, surely_usa
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.files import WHOLE, Span
 from searchblend.logs.formats.gate import MOST_BLANK, SEPARATOR
-from searchblend.logs.formats.judge import COUNT, NO, PROBLEMS, WITHOUT_URL, YES
+from searchblend.logs.formats.judge import COUNT, MOST_COUNTED, NO, PROBLEMS, WITHOUT_URL, YES
 from searchblend.logs.formats.layout import MAX_LINE, Columns, Delimited, JsonLines, ServerLog, Sessions
 from searchblend.logs.formats.remote import LogFile
 from searchblend.logs.formats.server_log import (
@@ -127,7 +127,8 @@ class Scan:
         """SQL: how many searches a line stands for; NULL if its count is none."""
         if "count" not in self.roles:
             return "1::BIGINT"
-        return f"CASE WHEN {self.has_count()} THEN try_cast(trim({self.roles['count']}, ' ') AS BIGINT) END"
+        stated = f"coalesce(try_cast(trim({self.roles['count']}, ' ') AS BIGINT), {MOST_COUNTED})"
+        return f"CASE WHEN {self.has_count()} THEN least({stated}, {MOST_COUNTED}) END"
 
     def digest(self, key: str) -> str:
         """SQL: the keyed MD5 of all that distinguishes the lines of a user, as a number (see ``engine``)."""
@@ -180,24 +181,56 @@ def scan_json(layout: JsonLines, feed: Feed) -> Scan:
     )
 
 
-def scan_columns(layout: Columns, files: Sequence[Path | str], *, places: bool = False, rows: Span = WHOLE) -> Scan:
+def scan_columns(
+    layout: Columns, files: Sequence[Path | str], *, places: bool = False, rows: Span = WHOLE, mended: str | None = None
+) -> Scan:
     """The columns of Parquet files, or of a table in memory, as strings; points in time as microseconds.
 
-    ``places`` adds the number of the file and of the row in it; ``rows`` are those of the one file that is read.
+    ``places`` adds the number of the file and of the row in it; ``rows`` are those of the one file that is read;
+    ``mended`` is the table that ``mended_rows`` made of them.
     """
-    columns = []
-    for role, name in layout.columns.items():
-        columns.append(f"coalesce({column_text(name, layout.types[role])}, '') AS {role}")
     numbered = places or rows.end is not None
-    table = layout.table or read_parquet(files, f"file_row_number = {numbered}")
-    if places:
-        columns += ["file_index", "file_row_number"]
-        if layout.table is not None:
-            table = f"(SELECT *, 0 AS file_index, row_number() OVER () - 1 AS file_row_number FROM {table})"
-    select = f"SELECT {', '.join(columns)} FROM {table}"
-    if rows.end is not None:
-        select += f" WHERE file_row_number >= {rows.start} AND file_row_number < {rows.end}"
+    table = mended or layout.table or read_parquet(files, f"file_row_number = {numbered}")
+    if places and layout.table is not None:
+        table = f"(SELECT *, 0 AS file_index, row_number() OVER () - 1 AS file_row_number FROM {table})"
+    texts = dict.fromkeys(layout.columns) if mended else column_texts(layout)
+    columns = [f"coalesce({text or role}, '') AS {role}" for role, text in texts.items()]
+    columns += ["file_index", "file_row_number"] if places else []
+    select = f"SELECT {', '.join(columns)} FROM {table}{'' if mended else _in_span(rows)}"
     return Scan(select, {role: role for role in layout.columns} | _held_by_folders(layout))
+
+
+def column_texts(layout: Columns) -> dict[str, str]:
+    """role → SQL of its column as a string."""
+    return {role: column_text(name, layout.types[role]) for role, name in layout.columns.items()}
+
+
+def _in_span(rows: Span) -> str:
+    if rows.end is None:
+        return ""
+    return f" WHERE file_row_number >= {rows.start} AND file_row_number < {rows.end}"
+
+
+def mended_rows(
+    session: DuckDBSession, texts: Mapping[str, str], files: Sequence[Path | str], rows: Span = WHOLE
+) -> str:
+    """Makes a table of strings of Parquet files, by role, in which a string is missing that is not UTF-8: else it would
+    refuse the files, and so all other rows.
+
+    The database can leave out such bytes, or put a letter in the place of each: a string that then differs had some.
+    """
+    strings = ", ".join(f"{text} AS {role}" for role, text in texts.items())
+    shorter, longer = (
+        f"(SELECT {strings}, file_index, file_row_number FROM "
+        f"{read_parquet(files, 'file_row_number = true', f'utf8_validation = {quoted(way)}')}{_in_span(rows)})"
+        for way in ("ignore", "replace")
+    )
+    sound = ", ".join(f"CASE WHEN shorter.{role} = longer.{role} THEN longer.{role} END AS {role}" for role in texts)
+    return session.make(
+        "mended",
+        f"SELECT {sound}, file_index, file_row_number "
+        f"FROM {longer} AS longer JOIN {shorter} AS shorter USING (file_index, file_row_number)",
+    )
 
 
 def scan_server_log(layout: ServerLog, feed: Feed) -> Scan:

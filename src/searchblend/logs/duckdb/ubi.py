@@ -8,7 +8,7 @@ from typing import Final
 
 from searchblend.core.errors import InputError, RunError
 from searchblend.logs.duckdb.feed import Feed
-from searchblend.logs.duckdb.scan import ASCII_BLANKS_SQL, Scan, column_text, read_parquet, read_text
+from searchblend.logs.duckdb.scan import ASCII_BLANKS_SQL, Scan, column_text, mended_rows, read_parquet, read_text
 from searchblend.logs.duckdb.session import DuckDBSession, quoted, quoted_name
 from searchblend.logs.formats.gate import SEPARATOR
 from searchblend.logs.formats.layout import UBI_CLICK, UBI_OPTIONAL, UbiTable
@@ -23,13 +23,18 @@ _NAMED: Final = f"{_HAS_USER} AND id <> ''"
 _COLUMNS: Final = ("user", "id", "query", "url", "time", "rank")
 
 
-def ubi_rows(session: DuckDBSession, layout: UbiTable, feed: Feed) -> str:
-    """SELECT of the rows of some files of one table."""
+def ubi_rows(session: DuckDBSession, layout: UbiTable, feed: Feed, *, mended: bool = False) -> str:
+    """SELECT of the rows of some files of one table; of Parquet, perhaps without the strings that are not UTF-8."""
     if layout.kinds is None:
         return _rows(layout, *_of_json(layout, feed))
-    return " UNION ALL ".join(
-        _rows(layout, read_parquet([name]), _of_parquet(session, layout, name)) for name in feed.names
-    )
+    parts = []
+    for name in feed.names:
+        members = _of_parquet(session, layout, name)
+        if mended:
+            parts.append(_rows(layout, mended_rows(session, members, [name]), {role: role for role in members}))
+        else:
+            parts.append(_rows(layout, read_parquet([name]), members))
+    return " UNION ALL ".join(parts)
 
 
 def _rows(layout: UbiTable, table: str, members: Mapping[str, str], is_broken: str = "false") -> str:

@@ -67,8 +67,10 @@ PROBLEMS: Final = (
 stands for it in a table of lines."""
 YES: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 NO: Final = frozenset({"0", "false", "f", "no", "n", "off", ""})
-COUNT: Final = "0|[1-9][0-9]{0,8}"
+COUNT: Final = "0|[1-9][0-9]*"
 """A count of searches has one spelling, too."""
+MOST_COUNTED: Final = 999_999_999
+"""A larger count is this one, so that no single search makes a line malformed."""
 ASCII_BLANKS: Final = " \t\n\v\f\r"
 MAX_LENGTH: Final = 2048
 """Longer queries and URLs (in bytes) are unusable: NFKC takes time quadratic in a run of combining marks."""

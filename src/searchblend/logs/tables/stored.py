@@ -69,7 +69,7 @@ class StoredTable(ABC):
         try:
             with self.in_our_words():
                 for batch in self.batches(columns):
-                    yield batch.select(columns).cast(schema)
+                    yield sound_batch(batch.select(columns)).cast(schema)
         except SearchblendError as error:
             self.failure = self.failure or error
             raise
@@ -90,6 +90,52 @@ class StoredTable(ABC):
             return "one of its files is missing"
         reason = f"damaged, cut off, or of a kind that is not known here ({type(error).__name__})"
         return f"the {self.format} table cannot be read: {reason}"
+
+
+def sound_stream(given: Any) -> object:
+    """The stream of an object of pyarrow, with ``sound_batch`` of each batch."""
+    import pyarrow as pa
+
+    reader = pa.RecordBatchReader.from_stream(given)
+    return pa.RecordBatchReader.from_batches(reader.schema, map(sound_batch, reader)).__arrow_c_stream__()
+
+
+def sound_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows, checked to the last offset: a damaged one would be read from anywhere in memory. A string that is
+    not UTF-8 is missing in its row alone: to the database it would damage all."""
+    import pyarrow as pa
+
+    return pa.record_batch([_sound(column) for column in batch.columns], batch.schema)
+
+
+def _sound(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        if not isinstance(column, pa.DictionaryArray):
+            return _without_other_bytes(column)
+        names = _without_other_bytes(column.dictionary)
+        return pa.DictionaryArray.from_arrays(column.indices, names, ordered=column.type.ordered)
+    return column
+
+
+def _without_other_bytes(column: pa.Array) -> pa.Array:
+    """The strings that are UTF-8; ``ArrowInvalid`` if something else is wrong with a column."""
+    import pyarrow as pa
+
+    kind = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    plain = column.cast(kind.get(column.type, column.type))
+    plain.validate(full=True)
+    return pa.array(map(_text, plain.to_pylist()), column.type)
+
+
+def _text(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def in_pages(rows: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
