@@ -10,7 +10,7 @@ from searchblend.blender.release import BlenderRelease
 from searchblend.blender.result import result_of
 from searchblend.core.errors import InputError, InvalidParameter, MessageError
 from searchblend.core.outlet import Where
-from searchblend.files.durable import read_private
+from searchblend.files.durable import read_key_file
 from searchblend.releases.saved_release import SavedRelease
 from searchblend.search.build_pack import BuiltPack, build_pack
 from searchblend.search.pack import LARGEST, NO_TASK, Pack, decode_pack
@@ -120,9 +120,7 @@ def signed_content(content: bytes, key_files: Sequence[Path], passphrase: bytes 
     keys = []
     for path in key_files:
         try:
-            keys.append(SigningKey.of_pem(read_private(path), passphrase))
-        except OSError as error:
-            raise InputError(path, f"cannot be read: {error.strerror}") from error
+            keys.append(SigningKey.of_pem(read_key_file(path), passphrase))
         except MessageError as error:
             raise InputError(path, str(error)) from error
     return sign_pack(content, keys)

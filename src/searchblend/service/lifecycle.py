@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence, Set
-from pathlib import Path
 from typing import Final, TypeVar
 
 from searchblend.blender.release import HeadFigures
@@ -28,7 +27,6 @@ from searchblend.service.round_model import (
 )
 from searchblend.service.task_settings import ADJUSTABLE, TaskSettings
 from searchblend.store.audit import AuditRow
-from searchblend.store.backup import read_backup
 from searchblend.store.errors import BudgetExceeded, StoreError, StoreUnavailable, WrongState
 from searchblend.store.ledger_book import planned_round
 from searchblend.store.rounds import Round, Task
@@ -56,8 +54,6 @@ _TASK_BYTES: Final = 16
 ASKED_SECONDS: Final = DAY
 """how long the first of two people's wish holds"""
 _ASKED: Final = "{} asked for"
-_SKIPPED: Final = 1000
-"""round numbers that may have been given out after a backup was made"""
 _NOT_THE_OPENER: Final = "the reviewer must not be the person who opened the round"
 _APPROVE_ALL: Final = Review()
 _Row = TypeVar("_Row", Round, Task)
@@ -350,33 +346,6 @@ class Lifecycle:
     def enrol(self, task: Task, n: int, *, actor: str) -> list[str]:
         """Enrolment codes for opt-in users, shown once."""
         return self._store.tokens.enrol(task.task, n, actor=actor, now=self._now)
-
-    def restore(self, backup: Path, *, actor: str, tokens: Sequence[str] = ()) -> tuple[int, int]:
-        """Read a backup into an empty database and make it safe to go on with; how many rows, how many rounds ended.
-
-        ``tokens``: of two operators, where the backup holds valid tokens of two; a restore forgets debits.
-
-        Rounds end whose raw records are in no backup. One transaction: whatever stops it, the database is still empty
-        and the restore can be repeated.
-        """
-        with self._store.transaction():
-            rows = read_backup(backup, self._store.database)
-            people = self._two_operators(tokens)
-            held = self._store.rounds.rounds(states=HOLDS_RAW | {State.DRAFT})
-            for round_ in held:
-                self.abort(round_, actor=actor, reason="restored")
-            self._store.rounds.skip_numbers(_SKIPPED)
-            self._store.audit.append(actor, "restored from a backup", self._now, {"rows": rows, "people": people})
-        return rows, len(held)
-
-    def _two_operators(self, tokens: Sequence[str]) -> list[str]:
-        """Whose tokens they are; refused where two operators could agree and have not."""
-        given = [self._store.tokens.admin(token, self._now) for token in tokens]
-        people = sorted({admin.name for admin in given if admin is not None and admin.role == "operator"})
-        could = {person_of(name) for name in self._store.tokens.holders("operator", self._now, with_sso=False)}
-        if len(could) > 1 and len({person_of(name) for name in people}) < 2:
-            raise WrongState("the backup holds valid tokens of several operators: expected those of two of them")
-        return people
 
     def tick(self, on_failure: Callable[[Exception, str], None] = lambda error, task: None) -> int:
         """Take the arrows whose time has come; how many. A failure is reported, and holds up no other round or task."""

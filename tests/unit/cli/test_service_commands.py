@@ -14,7 +14,7 @@ from databases import DATABASES, fresh_database, fresh_schema, postgres_server
 from searchblend.cli.main import main
 from searchblend.cli.service_options import print_document
 from searchblend.service.clock import SystemClock
-from searchblend.service.lifecycle import Lifecycle
+from searchblend.service.restore import restore
 from searchblend.store.schema import SCHEMA_VERSION
 from searchblend.store.service_store import is_service_database, open_store
 from service_parts import Service, people
@@ -285,9 +285,9 @@ def test_a_restore_that_is_interrupted_leaves_nothing_and_can_be_repeated(run, f
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(store.rounds, "skip_numbers", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                Lifecycle(store, SystemClock()).restore(backup, actor="ann")
+                restore(store, SystemClock(), backup, actor="ann")
         assert (store.rounds.tasks(), store.audit.rows()) == ([], [])
-        rows, ended = Lifecycle(store, SystemClock()).restore(backup, actor="ann")
+        rows, ended = restore(store, SystemClock(), backup, actor="ann")
         assert (rows > 0, ended) == (True, 1)
         assert store.audit.rows()[-1].entry.action == "restored from a backup"
 

@@ -201,6 +201,7 @@ def test_a_gateway_that_is_away_is_told_and_noted_once(relay):
     ("changes", "field"),
     [
         ({"gateway": "http://lists.example/x"}, "gateway"),
+        ({"gateway": "http://127.lists.example/x"}, "gateway"),
         ({"gateway": "lists.example"}, "gateway"),
         ({"gateway": "https://ann@lists.example"}, "gateway"),
         ({"gateway": "https://lists.example/x?y"}, "gateway"),

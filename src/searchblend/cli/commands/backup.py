@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from searchblend.service.lifecycle import Lifecycle
+    from searchblend.service.restore import restore
     from searchblend.store.backup import write_backup
 
     if options.action == "write":
@@ -51,5 +51,5 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.file}: no such backup")
     with opened(options, create=True) as store:
         tokens = [read_token(path) for path in options.token_file]
-        rows, ended = Lifecycle(store, SystemClock()).restore(options.file, actor=os_user(), tokens=tokens)
+        rows, ended = restore(store, SystemClock(), options.file, actor=os_user(), tokens=tokens)
     print_document({"restored": str(options.file), "rows": rows, "rounds_ended": ended}, as_json=options.json)

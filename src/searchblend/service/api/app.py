@@ -14,7 +14,8 @@ from starlette.types import Lifespan
 
 from searchblend.service.api.admin_api import AdminApi
 from searchblend.service.api.answers import Refusal, guarded, problem_response
-from searchblend.service.api.device_api import Collector, Distribution, Intake
+from searchblend.service.api.device_api import Collector, Intake
+from searchblend.service.api.distribution import Distribution
 from searchblend.service.api.gateway import Gateway
 from searchblend.service.api.operations import Handler, Operation, openapi_document
 from searchblend.service.console.planner_page import Planner

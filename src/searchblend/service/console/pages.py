@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from starlette.responses import Response
 
-from searchblend.core.csv_cells import write_csv
-from searchblend.core.documents import encode
 from searchblend.core.errors import InvalidParameter
 from searchblend.service.actions import MOST_HOURS
 from searchblend.service.api.answers import Refusal, number_of
-from searchblend.service.api.documents import AuditView, audit_lines
 from searchblend.service.console import (
+    audit_page,
     budget_page,
     overview,
     planner_page,
+    refusals_page,
     round_page,
     search_page,
     task_page,
@@ -38,108 +35,12 @@ from searchblend.service.console.visit import (
     console_page,
     see_other,
 )
-from searchblend.service.console.words import REFUSALS, Advice, iso
 from searchblend.service.lifecycle import Lifecycle
 from searchblend.service.services import Services
-from searchblend.store.audit import AuditEntry, AuditRow, verify_chain
-from searchblend.store.errors import CorruptAudit
-from searchblend.store.rounds import Round, Task
 from searchblend.store.service_store import ServiceStore
 from searchblend.store.tokens import ROLES
 
-_SHOWN_ROUNDS: Final = 12
-AUDIT_PER_PAGE: Final = 100
-_COLUMNS: Final = ("position", "when", "actor", "action", "detail", "previous", "hash")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class AuditPage:
-    """The audit log for people: who did what and when, and whether the chain of hashes is whole."""
-
-    rows: list[AuditEntry]
-    """newest first"""
-    first: int
-    n_rows: int
-    broken: str
-    """where the log is not what was written, if so"""
-    head: str
-    """the last row's hash, to be noted elsewhere"""
-
-
-def read_audit(store: ServiceStore, first: int) -> AuditPage:
-    rows = store.audit.rows()
-    try:
-        last, broken = verify_chain(rows), ""
-    except CorruptAudit as error:
-        last, broken = None, str(error)
-    first = max(0, min(first, len(rows) - 1)) // AUDIT_PER_PAGE * AUDIT_PER_PAGE
-    shown = [row.entry for row in rows[::-1][first : first + AUDIT_PER_PAGE]]
-    return AuditPage(shown, first, len(rows), broken, last.hash if last else "")
-
-
-def _as_csv(rows: list[AuditRow]) -> bytes:
-    return write_csv(_COLUMNS, [_line(row.entry) for row in rows]).encode()
-
-
-def _line(entry: AuditEntry) -> dict[str, object]:
-    detail = json.dumps(entry.detail, ensure_ascii=False, sort_keys=True)
-    return {**vars(entry), "when": iso(entry.when), "detail": detail}
-
-
-def _as_json(rows: list[AuditRow]) -> bytes:
-    """The document of the admin API."""
-    return json.dumps(encode(AuditView([row.entry for row in rows])), ensure_ascii=False).encode()
-
-
-def _as_lines(rows: list[AuditRow]) -> bytes:
-    return "".join(audit_lines(rows)).encode()
-
-
-AUDIT_FILES: Final[Mapping[str, tuple[str, Callable[[list[AuditRow]], bytes]]]] = {
-    "audit.csv": ("text/csv; charset=utf-8", _as_csv),
-    "audit.json": ("application/json", _as_json),
-    "audit.jsonl": ("application/x-ndjson", _as_lines),
-}
-
-
-@dataclass(frozen=True)
-class Reason:
-    name: str
-    advice: Advice
-    total: int
-    latest: list[tuple[Task, Round, int]]
-    """rounds in which it happened, newest first"""
-
-
-@dataclass(frozen=True)
-class RefusalsPage:
-    """Why messages were refused, round by round, and what to do about it."""
-
-    reasons: list[Reason]
-    """that happened, most frequent first"""
-    total: int
-    never: list[str]
-
-
-def read_refusals(store: ServiceStore) -> RefusalsPage:
-    names = {task.task: task for task in store.rounds.tasks()}
-    rounds = sorted(store.rounds.rounds(), key=lambda round_: -round_.changed)
-    refused = store.reports.refusals_by_round()
-    reasons = []
-    for name, advice in REFUSALS.items():
-        where = [
-            (names[round_.task], round_, refused[round_.key][name])
-            for round_ in rounds
-            if name in refused.get(round_.key, {})
-        ]
-        if where:
-            reasons.append(Reason(name, advice, sum(n for _, _, n in where), where[:_SHOWN_ROUNDS]))
-    reasons.sort(key=lambda reason: -reason.total)
-    happened = {reason.name for reason in reasons}
-    return RefusalsPage(
-        reasons, sum(reason.total for reason in reasons), [name for name in REFUSALS if name not in happened]
-    )
 
 
 class Pages:
@@ -259,7 +160,7 @@ class Pages:
         return console_page(visit, "budget.html", view=view)
 
     async def refusals(self, visit: Visit) -> Response:
-        return console_page(visit, "refusals.html", view=await self._read(read_refusals))
+        return console_page(visit, "refusals.html", view=await self._read(refusals_page.read_refusals))
 
     async def users(self, visit: Visit) -> Response:
         return console_page(
@@ -268,14 +169,14 @@ class Pages:
 
     async def audit(self, visit: Visit) -> Response:
         first = number_of(visit.field("from")) or 0
-        view = await self._read(lambda store: read_audit(store, first))
-        return console_page(visit, "audit.html", view=view, per_page=AUDIT_PER_PAGE)
+        view = await self._read(lambda store: audit_page.read_audit(store, first))
+        return console_page(visit, "audit.html", view=view, per_page=audit_page.PER_PAGE)
 
     async def audit_file(self, visit: Visit) -> Response:
         name = visit.request.path_params["name"]
-        if name not in AUDIT_FILES:
+        if name not in audit_page.AUDIT_FILES:
             raise Refusal("not-found")
-        media_type, written = AUDIT_FILES[name]
+        media_type, written = audit_page.AUDIT_FILES[name]
 
         def export(store: ServiceStore) -> bytes:
             lifecycle = Lifecycle(store, self._services.clock)
