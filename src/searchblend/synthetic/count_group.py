@@ -9,6 +9,7 @@ the counts. Drawing the counts (multinomial) instead of the people is therefore 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -37,6 +38,8 @@ MOST_SEARCHERS: Final = 300_000
 """Opt-in users who are drawn one by one with all of their searches; of more, one search each is drawn."""
 _UNITS: Final = 1_000
 """of a person's voice, for the truth"""
+_KEPT: Final = 24
+"""groups that are remembered: at most three for each of eight runs"""
 
 
 class RecordModel:
@@ -44,6 +47,7 @@ class RecordModel:
 
     def __init__(self, universe: RecordUniverse, shares: Floats) -> None:
         self.universe, self.shares = universe, shares
+        self._drawn: dict[tuple[int, tuple[int, ...]], CountGroup] = {}
 
     @classmethod
     def of_profile(cls, profile: Profile, ranks: int = 20_000) -> RecordModel:
@@ -76,6 +80,14 @@ class RecordModel:
         rest = max(1 - float(self.shares.sum()), 0.0)
         drawn = generator.multinomial(n_users, np.append(self.shares, rest))
         return CountGroup(self.universe, drawn[:-1], n_users, generator)
+
+    def drawn(self, n_users: int, seed: tuple[int, ...]) -> CountGroup:
+        """The group of this seed; the last ones are remembered, as a forecast meets the same people again and again."""
+        if (n_users, seed) not in self._drawn:
+            if len(self._drawn) == _KEPT:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[n_users, seed] = self.draw(n_users, np.random.Generator(np.random.PCG64(seed)))
+        return self._drawn[n_users, seed].again()
 
     def searchers(
         self, n_users: int, median: int, generator: np.random.Generator, *, drawn: Ints | None = None
@@ -146,6 +158,10 @@ class CountGroup:
     def seeded(self, generator: np.random.Generator) -> CountGroup:
         """The same people; what is drawn from them next comes from this generator."""
         return CountGroup(self._universe, self._counts, self._n_users, generator)
+
+    def again(self) -> CountGroup:
+        """The same people, from whom the same is drawn next."""
+        return self.seeded(deepcopy(self._generator))
 
     def split(self, fraction: float, *, randomness: Randomness | None = None) -> tuple[CountGroup, CountGroup]:
         cut = round(fraction * self._n_users)
@@ -269,29 +285,16 @@ class Voices:
     @classmethod
     def draw(cls, model: RecordModel, situation: Situation, params: BlenderParams, seed: tuple[int, int]) -> Voices:
         """The same seed gives the same clients, whatever is asked of them and of the opt-in users."""
-        generators = [np.random.Generator(np.random.PCG64([*seed, part])) for part in range(3)]
-        clients = model.draw(situation.users - situation.n_optin, generators[0])
-        if params.records_per_optin == 1:
-            drawn = model.draw(situation.n_optin, generators[1])
-            return cls.around(model, drawn, clients, situation.searches, generators[2], whole=False)
-        optin = model.searchers(situation.n_optin, situation.searches, generators[1])
-        return cls.around(model, optin, clients, situation.searches, generators[2], whole=True)
-
-    @classmethod
-    def around(
-        cls,
-        model: RecordModel,
-        optin: UserGroup,
-        clients: UserGroup,
-        searches: int,
-        generator: np.random.Generator,
-        *,
-        whole: bool,
-    ) -> Voices:
-        """These groups, with what else people search of whom one search is in them."""
+        whole = params.records_per_optin != 1
+        clients = model.drawn(situation.users - situation.n_optin, (*seed, 0))
+        optin: UserGroup = (
+            model.searchers(situation.n_optin, situation.searches, np.random.Generator(np.random.PCG64([*seed, 1])))
+            if whole
+            else model.drawn(situation.n_optin, (*seed, 1))
+        )
         drawn = clients.n_users + (0 if whole else optin.n_users)
-        n_unseen = round((usual_searches(searches) - 1) * drawn)
-        return cls(optin, clients, model.draw(n_unseen, generator) if n_unseen else None, whole)
+        n_unseen = round((usual_searches(situation.searches) - 1) * drawn)
+        return cls(optin, clients, model.drawn(n_unseen, (*seed, 2)) if n_unseen else None, whole)
 
     def truth(self, head: HeadList) -> Truth:
         """All users' own shares, each user with the same weight."""

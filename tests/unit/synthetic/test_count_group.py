@@ -72,3 +72,13 @@ def test_a_model_draws_everybody():
     assert drawn.n_users == 10_000
     assert held(drawn)[0] == pytest.approx(4000, abs=200)
     assert held(drawn)[-1] == pytest.approx(2000, abs=200)
+
+
+def test_a_group_of_a_seed_is_the_same_whatever_was_drawn_of_it_before():
+    """Remembered or forgotten: a forecast does not depend on the forecasts before it."""
+    model = RecordModel.of_records(RECORDS, [0.4, 0.3, 0.2, 0.05])
+    for run in [*range(3), *range(40), 39, 38]:
+        fresh = model.draw(500, np.random.Generator(np.random.PCG64((7, run))))
+        remembered = model.drawn(500, (7, run))
+        assert held(remembered).tolist() == held(fresh).tolist()
+        assert held(remembered.split(0.3)[0]).tolist() == held(fresh.split(0.3)[0]).tolist()
