@@ -306,8 +306,9 @@ def _read(path: Path) -> bytes:
 
 def read_statement(path: Path, *, kind: str | None = None) -> Statement:
     """The statement of a release folder, of one ``kind`` if that is given."""
-    if kind and not path.exists():
-        raise InputError(path, f"is missing; expected the statement of a release of kind {kind!r}")
+    if not path.exists():
+        which = f" of kind {kind!r}" if kind else ""
+        raise InputError(path, f"is missing; expected the folder of a release{which}")
     try:
         document = _object(_read(path), "statement")
     except MessageError as error:

@@ -7,14 +7,17 @@ import os
 import pwd
 import sqlite3
 import time
+from argparse import Namespace
 
 import pytest
 
 from databases import DATABASES, fresh_database, fresh_schema, postgres_server
+from searchblend.cli.commands.serve import _prepare
 from searchblend.cli.main import main
 from searchblend.cli.service_options import print_document
 from searchblend.service.clock import SystemClock
 from searchblend.service.restore import restore
+from searchblend.service.settings import ServeSettings
 from searchblend.store.schema import SCHEMA_VERSION
 from searchblend.store.service_store import is_service_database, open_store
 from service_parts import Service, people
@@ -432,3 +435,14 @@ def test_people_read_dates_and_settings_in_lines(capsys):
     ]
     print_document(row, as_json=True)
     assert json.loads(capsys.readouterr().out) == row
+
+
+def test_a_second_demo_on_one_database_has_accounts_of_its_own(tmp_path):
+    settings = ServeSettings(data_dir=str(tmp_path / "demo"))
+    options = Namespace(users=10, by_hand=True, method="best")
+    staff = [_prepare(settings, options)[1] for _ in range(2)]
+    with open_store(settings.where) as store:
+        found = [store.tokens.admin(token, SystemClock().now()) for token in (staff[0].operator, staff[1].operator)]
+    assert [admin.role for admin in found] == ["operator"] * 2
+    assert found[0].name == "operator"
+    assert found[1].name.startswith("operator of demo ")

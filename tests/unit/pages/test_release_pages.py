@@ -225,7 +225,7 @@ def test_a_page_without_a_folder_is_misuse(tmp_path, capsys):
         ("statement.json", b'{"format": "searchblend-statement"}', "as searchblend writes them"),
         ("result.json", b"{}", "SHA-256 differs"),
         ("result.json", None, "cannot be read"),
-        ("statement.json", None, "cannot be read"),
+        ("statement.json", None, "is missing; expected the folder of a release"),
     ],
 )
 def test_a_folder_that_is_no_release_is_refused(hybrid, tmp_path, capsys, name, content, expected):

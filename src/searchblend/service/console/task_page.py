@@ -65,20 +65,18 @@ GROUPS: Final = (
     FieldGroup(
         "What and whom",
         (
-            _field("name", "Name", "What people call the task; no other task may have it."),
-            _field("engine", "Search engine", "Whose searches; lists of several engines are kept apart."),
+            _field("name", "Name", "What people call the task; each task has its own."),
+            _field("engine", "Search engine", "Whose searches are asked for; each engine has its own list."),
             _field("market", "Market", "Country or language of the people who take part."),
-            _field(
-                "population", "Population", "Whom the ledger charges. Tasks for the same people must name the same."
-            ),
+            _field("population", "Population", "Whom the ledger charges; the same name in all tasks for these people."),
         ),
     ),
     FieldGroup(
         "Privacy",
         (
             _field("epsilon", "ε for each group", "What one round costs a person; 4 is usual, less protects more."),
-            _field("delta", "δ for each group", "Far below one over the number of people."),
-            _field("budget_window", "Budget window", "The period of the cap; debits count when made."),
+            _field("delta", "δ for each group", "Far below 1 divided by the number of people."),
+            _field("budget_window", "Budget window", "The cap bounds what is charged within one such period."),
             _field("uncapped", "Without a cap", "Open rounds although no cap bounds what they cost together."),
         ),
     ),
@@ -95,8 +93,12 @@ GROUPS: Final = (
         (
             _field("min_optin", "Opt-in users", "With fewer a round ends without a list."),
             _field("min_clients", "Reporting devices", "With fewer a round ends without a result."),
-            _field("min_queries", "Queries in the list", "With fewer after the review a round ends."),
-            _field("expected_clients", "Devices expected", "To choose how devices report, before they do."),
+            _field(
+                "min_queries",
+                "Queries in the list",
+                "With fewer after the review a round ends. Real devices answer about no list of fewer than 20.",
+            ),
+            _field("expected_clients", "Devices expected", "A guess, from which the form of the reports is chosen."),
         ),
     ),
     FieldGroup(

@@ -202,11 +202,15 @@ _WORDS: Final = (
 )
 STATE_WORDS: Final = {words.state: words for words in _WORDS}
 REASONS: Final = {
-    "too-few-opt-in-users": "Fewer opt-in users took part than the task asks for.",
+    "too-few-opt-in-users": "Fewer opt-in users took part than the task asks for. "
+    "Give out more codes, or let the opt-in window stay open longer.",
     "too-few-usable-records": "Too many of the sealed records could not be read.",
-    "too-few-clients": "Fewer devices reported than the task asks for.",
-    "too-few-queries": "The head list had fewer queries than the task asks for.",
-    "budget-exceeded": "The ledger's cap does not allow another head list for this population.",
+    "too-few-clients": "Fewer devices reported than the task asks for. "
+    "Let the client window stay open longer, or make a task that asks for fewer.",
+    "too-few-queries": "The head list had fewer queries than the task asks for. "
+    "More opt-in users or a larger ε list more; the planner says how many.",
+    "budget-exceeded": "The ledger's cap does not allow another head list for this population. "
+    "The page Budget says what is left.",
     "key-lost": "The round's key is gone, so no one can read its records.",
     "job-failed": "A step kept failing; the audit log says which one and why.",
     "shredding-deadline": "Raw records reached their deadline and were destroyed before a list was drawn.",
