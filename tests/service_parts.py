@@ -224,18 +224,22 @@ class Service:
     def head_list(self, task: Task) -> Round:
         """From OPTIN_OPEN to CLIENT_OPEN, with everything approved."""
         self.lifecycle.close_optin(self.current(task), actor="ann")
-        self._work_until(task, State.SHREDDED)
+        self.work_until(task, State.SHREDDED)
         self.lifecycle.review(self.current(task), actor="rob")
-        self._work_until(task, State.CLIENT_OPEN)
+        self.work_until(task, State.CLIENT_OPEN)
         return self.current(task)
 
-    def _work_until(self, task: Task, state: State) -> None:
-        """A server beside this one may have taken the job and be at it: then its end is waited for."""
+    def work_until(self, task: Task, state: State) -> None:
+        """A server beside this one may have taken the job and be at it: then its end is waited for.
+
+        What it commits last is the state, and the manifest that says so comes after: so there is work once more.
+        """
         self.work()
         end = time.monotonic() + 240
         while self.current(task).state in _AT_WORK and self.current(task).state is not state and time.monotonic() < end:
             time.sleep(0.05)
             self.work()
+        self.work()
 
     def messages(self, round_: Round, records: Iterable[Record]) -> list[bytes]:
         reviewed = self.store.artifacts.kept(round_.key, REVIEWED)
@@ -254,7 +258,7 @@ class Service:
         return self.current(task)
 
 
-_AT_WORK = (State.OPTIN_CLOSED, State.HEADLIST_READY, State.REVIEWED)
+_AT_WORK = (State.OPTIN_CLOSED, State.HEADLIST_READY, State.REVIEWED, State.CLOSED, State.ESTIMATED)
 """states that a job ends"""
 
 

@@ -15,7 +15,7 @@ from attack_service import COMMON, SECONDS
 from databases import fresh_schema
 
 HONEST = COMMON * 20
-ROLES = ("collector", "intake", "curator", "publisher", "admin")
+ROLES = ("collector", "intake", "gateway", "curator", "publisher", "admin")
 NOBODY = (
     "CREATE TABLE intruder (a integer)",
     "CREATE FUNCTION intruder() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
@@ -29,6 +29,8 @@ NOBODY = (
     "DELETE FROM audit",
     "UPDATE ledger SET body = 'x'",
     "DELETE FROM ledger",
+    "UPDATE log_entries SET content = '\\x00'",
+    "DELETE FROM log_entries",
     "UPDATE schema_version SET version = 1",
     "UPDATE tasks SET settings = 'x'",
     "UPDATE rounds SET settings = 'x'",
@@ -49,12 +51,16 @@ RECORD = "INSERT INTO contributions (round_key, tag, sealed) VALUES (1, '\\x00',
 DEBIT = "INSERT INTO ledger (position, kind, release_id, body, previous, hash) VALUES (9, 'x', 'x', 'x', 'x', 'x')"
 COUNT = "UPDATE counts SET n = n + 1000"
 JOB = "INSERT INTO jobs (round_key, kind, due, lease_until, attempts) VALUES (1, 'open', 1, 0, 0)"
+LOG = "INSERT INTO log_entries (position, content) VALUES (9, '\\x00')"
+CHECKPOINT = "UPDATE log_checkpoint SET content = '\\x00'"
+ARTIFACT = "INSERT INTO artifacts VALUES ('a', 'a', '\\x00')"
 FORBIDDEN = {
     "collector": (SWAP, READ_SEALED, MANIFEST, CANDIDATES, TOKENS, ENROLMENT, RECORD, DEBIT, JOB, "DELETE FROM seen"),
     "intake": (SWAP, MANIFEST, CANDIDATES, TOKENS, ENROLMENT, DEBIT, JOB, COUNT, "DELETE FROM seen"),
-    "curator": (MANIFEST, TOKENS, ENROLMENT, RECORD, COUNT, "INSERT INTO artifacts VALUES ('a', 'a', '\\x00')"),
+    "gateway": (SWAP, MANIFEST, CANDIDATES, TOKENS, ENROLMENT, DEBIT, JOB, LOG, CHECKPOINT, "DELETE FROM seen"),
+    "curator": (MANIFEST, LOG, CHECKPOINT, TOKENS, ENROLMENT, RECORD, COUNT, ARTIFACT),
     "publisher": (SWAP, READ_SEALED, TOKENS, ENROLMENT, RECORD, COUNT),
-    "admin": (SWAP, READ_SEALED, MANIFEST, RECORD, DEBIT, "INSERT INTO artifacts VALUES ('a', 'a', '\\x00')"),
+    "admin": (SWAP, READ_SEALED, LOG, CHECKPOINT, MANIFEST, RECORD, DEBIT, ARTIFACT),
 }
 
 

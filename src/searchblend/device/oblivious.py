@@ -99,6 +99,8 @@ class ObliviousTransport(Transport):
             self.believe(self._named(answer.body))
         except DeviceRefused as refusal:
             raise NoAnswer("relay", str(refusal)) from None
+        if not self._is_believed:
+            raise NoAnswer("relay", "no manifest names the key")
 
     def _exchange(self, request: HttpRequest, at_most: int) -> Answer | None:
         """The gateway's answer; None if it does not have the key."""

@@ -30,7 +30,7 @@ from searchblend.device.device_errors import DeviceRefused, NoAnswer
 from searchblend.device.make_report import Message, make_contribution, make_report, sealable
 from searchblend.device.policy import Policy, check_budget, check_head_list, check_manifest, check_request, device_now
 from searchblend.device.state import DeviceState, Enrolment, Group, Turn, TurnState
-from searchblend.device.transparency import check_log
+from searchblend.device.transparency import LastLog, check_log
 from searchblend.device.transport import Answer, Transport
 from searchblend.wire.head_list import HeadListMessage
 from searchblend.wire.manifest import Manifest, TokenPart
@@ -95,9 +95,7 @@ class Participant:
         if answer.status != 200:
             raise NoAnswer("refused", _problem(answer) or f"status {answer.status}")
         manifest = self._believed(answer.body)
-        self._transport.believe(manifest.gateway or ())
-        known = self._state.last_log(self._enrolment.task)
-        log = check_log(manifest, known, self._of_log, self._enrolment.pinned, self._enrolment.pinned_witnesses)
+        log = self._check_log(manifest)
         self._on_point("manifest: believed")
         with self._state.transaction():
             last = self._state.last_manifest(self._enrolment.task)
@@ -109,7 +107,13 @@ class Participant:
                 self._state.set_fact(f"killed {self._enrolment.task}", True)
                 self._state.drop_waiting()
         self._on_point("manifest: remembered")
+        # Last: an old manifest, or one that no one else can see, must not vouch for a key.
+        self._transport.believe(manifest.gateway or ())
         return manifest
+
+    def _check_log(self, manifest: Manifest) -> LastLog:
+        known = self._state.last_log(self._enrolment.task)
+        return check_log(manifest, known, self._of_log, self._enrolment.pinned, self._enrolment.pinned_witnesses)
 
     def _of_log(self, path: str, at_most: int) -> bytes:
         answer = self._transport.send("GET", f"/v1/log/{path}", at_most=at_most)
@@ -121,6 +125,7 @@ class Participant:
         """The keys that requests through a relay may be sealed to, if this device believes the manifest now."""
         believed, task = self._believed(manifest), self._enrolment.task
         check_manifest(believed, task=task, last=self._state.last_manifest(task), now=self.now(), policy=self._policy)
+        self._check_log(believed)
         return believed.gateway or ()
 
     def _believed(self, message: bytes) -> Manifest:

@@ -18,14 +18,12 @@ from searchblend.core.errors import MessageError
 from searchblend.device.device_errors import DeviceRefused
 from searchblend.wire.canonical import canonical_json
 from searchblend.wire.manifest import Manifest
-from searchblend.wire.merkle import HASH_BYTES, TILE, hashes_of, leaf_hash, root_of
+from searchblend.wire.merkle import HASH_BYTES, MOST_ENTRIES, TILE, hashes_of, leaf_hash, root_of
 from searchblend.wire.signing import verify_checkpoint, witnesses_of
 from searchblend.wire.transparency import LARGEST_CHECKPOINT, MANIFEST_ENTRY, Checkpoint, LogEntry, encode_entry
 
 Fetch = Callable[[str, int], bytes]
 """the bytes of a path below ``/v1/log``, of at most so many"""
-MOST_ENTRIES: Final = 1000 * TILE
-"""of a log that a device reads: no service can keep it busy for ever"""
 EARLIER_TILES: Final = 16
 """how far back a manifest is looked for: it is valid for a month at most"""
 

@@ -3,7 +3,8 @@
 A message has a title, a level, the task's and the round's numbers and a link; names, figures and everything that people
 searched for stay behind the sign-in. An alert is sent when it begins, once a day while it lasts, and when it is over.
 What was sent is on record in the database, so that a restart repeats nothing; what could not be sent is tried again in
-the next pass, for each channel by itself. Admin processes that share a database may both send an alert.
+the next pass, for each channel by itself. Of admin processes that share a database one sends; if it falls silent,
+another goes on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import hmac
 import json
 import re
+import secrets
 import smtplib
 import ssl
 import threading
@@ -43,7 +45,10 @@ _ENDS_SOON: Final = DAY
 _ENDS_SOON_SHARE: Final = 10
 """a window is said to end a day before, or a tenth of its length, whichever is shorter"""
 _SEND_SECONDS: Final = 15.0
+_SILENT_SECONDS: Final = 900
+"""after which another process sends: three looks"""
 _RECORD: Final = "alerts sent"
+_SENDER: Final = "alerts sender"
 _SIGNATURE: Final = "X-Searchblend-Signature"
 _SMTPS: Final = 465
 _PLACE: Final = re.compile(r"/console/tasks/([0-9a-f]{32})(?:/rounds/([0-9]+))?")
@@ -111,13 +116,17 @@ class AlertSender:
         metrics: ServiceMetrics,
         *,
         console: str = "",
+        name: str = "",
     ) -> None:
-        """``console``: the address that links begin with."""
+        """``console``: the address that links begin with; ``name``: of this process, apart from every other one."""
         self._store, self._clock, self._channels, self._console = store, clock, channels, console.rstrip("/")
+        self._name = name or secrets.token_hex(16)
         self._logbook, self._metrics = logbook, metrics
 
     def update(self) -> int:
         """Send what is new, what lasts and what is over; how many messages."""
+        if not self._is_sender():
+            return 0
         now = self._clock.now()
         current = {f"{alert.title} {alert.link}": alert for alert in current_alerts(self._store, now)}
         record = _read_record(self._store)
@@ -125,6 +134,8 @@ class AlertSender:
         for name, send in self._channels.items():
             known = record.setdefault(name, {})
             for key, message in list(self._due(current, known, now)):
+                if not self._is_sender():
+                    return sent  # this process was held up for so long that another one goes on
                 if not self._sent(name, send, message):
                     break  # the channel is away: the others go on, and this one is tried again
                 sent += 1
@@ -134,6 +145,23 @@ class AlertSender:
                     known[key] = SentAlert(**vars(message), sent=now)
                 self._store.artifacts.keep_json(0, _RECORD, record)
         return sent
+
+    def _is_sender(self) -> bool:
+        """Whether it is this process that sends; from now on it is, if no other has been for a while."""
+        now = self._clock.now()
+        with self._store.transaction():
+            last = self._store.artifacts.kept_json(0, _SENDER)
+            if last and last["name"] != self._name and 0 <= now - last["at"] < _SILENT_SECONDS:
+                return False
+            self._store.artifacts.keep_json(0, _SENDER, {"name": self._name, "at": now})
+        return True
+
+    def stop(self) -> None:
+        """Another process need not wait for this one to fall silent."""
+        with self._store.transaction():
+            last = self._store.artifacts.kept_json(0, _SENDER)
+            if last and last["name"] == self._name:
+                self._store.artifacts.drop(0, _SENDER)
 
     def _due(
         self, current: Mapping[str, Alert], known: Mapping[str, SentAlert], now: int
@@ -266,17 +294,21 @@ def alerting(
     if not channels:
         yield
         return
-    stop = threading.Event()
+    stop, name = threading.Event(), secrets.token_hex(16)
+
+    def each_time(step: Callable[[AlertSender], object]) -> None:
+        try:
+            with open_store(settings.where) as store:
+                console = settings.console_address
+                step(AlertSender(store, clock, channels, logbook, metrics, console=console, name=name))
+        except Exception as error:  # the next pass may succeed
+            logbook.failure("alerts failed", error)
 
     def run() -> None:
         while not stop.is_set():
-            try:
-                with open_store(settings.where) as store:
-                    sender = AlertSender(store, clock, channels, logbook, metrics, console=settings.console_address)
-                    sender.update()
-            except Exception as error:  # the next pass may succeed
-                logbook.failure("alerts failed", error)
+            each_time(AlertSender.update)
             stop.wait(every)
+        each_time(AlertSender.stop)
 
     thread = threading.Thread(target=run, name="alerts", daemon=True)
     thread.start()

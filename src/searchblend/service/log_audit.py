@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from searchblend.core.errors import MessageError, RunError
-from searchblend.wire.merkle import HASH_BYTES, TILE, hashes_of, leaf_hash, root_of
+from searchblend.wire.merkle import HASH_BYTES, MOST_ENTRIES, TILE, hashes_of, leaf_hash, root_of
 from searchblend.wire.signing import SigningKey, verify_checkpoint
 from searchblend.wire.transparency import (
     LARGEST_CHECKPOINT,
@@ -55,6 +55,8 @@ def read_log(fetch: Fetch, pinned: Mapping[str, bytes]) -> LogCopy:
     note = fetch("checkpoint", LARGEST_CHECKPOINT)
     try:
         checkpoint = verify_checkpoint(note, pinned)
+        if checkpoint.size > MOST_ENTRIES:
+            raise LogTrouble(f"the log says that it has {checkpoint.size} entries, more than any device reads")
         files, raw, hashes = {"checkpoint": note}, list[bytes](), list[bytes]()
         for first in range(0, checkpoint.size, TILE):
             width = min(TILE, checkpoint.size - first)

@@ -171,6 +171,10 @@ class Artifacts:
             self._database.execute_many(statement, new)
         return len(new)
 
+    def drop_gateway_keys(self, configurations: Iterable[bytes]) -> None:
+        for configuration in configurations:
+            self._database.execute("DELETE FROM gateway_keys WHERE configuration = ?", (configuration,))
+
     def gateway_keys(self, now: int) -> list[bytes]:
         """The key configurations that devices may seal requests to, those that last longest first."""
         rows = self._database.execute(f"{_GATEWAY_KEYS} ORDER BY ends DESC, configuration")

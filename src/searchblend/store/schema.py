@@ -19,7 +19,8 @@ _WORDS: Final = {
     "sqlite": {"blob": "BLOB", "clustered": " WITHOUT ROWID", "position": "BIGINT", "real": "REAL"},
     "postgresql": {"blob": "BYTEA", "clustered": "", "position": "BIGINT", "real": "DOUBLE PRECISION"},
 }
-_APPEND_ONLY: Final = ("ledger", "release_files", "audit")
+_APPEND_ONLY: Final = {1: ("ledger", "release_files", "audit"), 10: ("log_entries",)}
+"""by the version that made them"""
 LEDGER_TABLES: Final = (
     """
     CREATE TABLE ledger (
@@ -171,6 +172,16 @@ _VERSION_7: Final = (
 )
 _VERSION_8: Final = ("ALTER TABLE rounds ADD COLUMN tokens TEXT",)
 _VERSION_9: Final = ("CREATE TABLE gateway_keys (configuration {blob} PRIMARY KEY, ends BIGINT NOT NULL)",)
+_VERSION_10: Final = (
+    # The public log, apart from the inner documents of rounds: who serves it to devices reads no list under review.
+    "CREATE TABLE log_entries (position {position} PRIMARY KEY, content {blob} NOT NULL)",
+    "CREATE TABLE log_checkpoint (place INTEGER PRIMARY KEY CHECK (place = 0), content {blob} NOT NULL)",
+    "INSERT INTO log_entries (position, content) SELECT CAST(substr(name, 11) AS BIGINT), content FROM documents "
+    "WHERE round_key = 0 AND substr(name, 1, 10) = 'log entry '",
+    "INSERT INTO log_checkpoint (place, content) SELECT 0, content FROM documents "
+    "WHERE round_key = 0 AND name = 'log checkpoint'",
+    "DELETE FROM documents WHERE round_key = 0 AND (substr(name, 1, 10) = 'log entry ' OR name = 'log checkpoint')",
+)
 MIGRATIONS: Final = (
     _VERSION_1,
     _VERSION_2,
@@ -181,6 +192,7 @@ MIGRATIONS: Final = (
     _VERSION_7,
     _VERSION_8,
     _VERSION_9,
+    _VERSION_10,
 )
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 _HAS_TABLES: Final = {
@@ -195,6 +207,8 @@ BACKED_UP: Final = (
     "refusals",
     "spent_tokens",
     "documents",
+    "log_entries",
+    "log_checkpoint",
     "artifacts",
     "round_artifacts",
     "manifests",
@@ -250,9 +264,9 @@ def schema_version(database: Database) -> int:
 def _apply(database: Database, version: int) -> None:
     for statement in MIGRATIONS[version - 1]:
         database.execute(statement.format(**_WORDS[database.dialect]))
+    for statement in append_only_triggers(database.dialect, _APPEND_ONLY.get(version, ())):
+        database.execute(statement)
     if version == 1:
-        for statement in append_only_triggers(database.dialect, _APPEND_ONLY):
-            database.execute(statement)
         database.execute("INSERT INTO schema_version (version) VALUES (1)")
     else:
         database.execute("UPDATE schema_version SET version = ?", (version,))
@@ -268,7 +282,7 @@ def append_only_triggers(dialect: str, tables: Sequence[str]) -> Sequence[str]:
             for verb in ("UPDATE", "DELETE")
         ]
     return [
-        "CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN RAISE EXCEPTION 'append-only table'; END $$",
         *(
             f"CREATE TRIGGER {table}_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
@@ -318,8 +332,9 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         **_COLLECTOR,
         **_INTAKE,
         "artifacts": _READ,
-        "documents": _READ,
         "gateway_keys": ("SELECT", "INSERT", "DELETE"),
+        "log_checkpoint": _READ,
+        "log_entries": _READ,
         "manifests": _READ,
     },
     "curator": {
@@ -342,6 +357,8 @@ GRANTS: Final[Mapping[str, Privileges]] = {
         "artifacts": _APPEND,
         "gateway_keys": _READ,
         "ledger": _APPEND,
+        "log_checkpoint": ("SELECT", "INSERT", "UPDATE (content)"),
+        "log_entries": _APPEND,
         "manifests": _APPEND,
         "release_files": ("INSERT",),
         "round_artifacts": _APPEND,

@@ -14,6 +14,8 @@ from typing import Final
 HASH_BYTES: Final = 32
 TILE: Final = 256
 """leaves of a full tile"""
+MOST_ENTRIES: Final = 1000 * TILE
+"""of a log that anyone reads: no service can keep a device or a witness busy for ever"""
 _TILE_LEVEL: Final = 8
 EMPTY_ROOT: Final = hashlib.sha256(b"").digest()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
@@ -189,6 +189,21 @@ def witnesses_of(checkpoint: Checkpoint, witnesses: Mapping[str, bytes]) -> set[
     """Which of these witnesses (by key id) have cosigned it."""
     cosignatures = checkpoint.cosignatures(witnesses)
     return {key for key, content, signature in cosignatures if is_signed(content, [signature], witnesses)}
+
+
+def attached(checkpoint: Checkpoint, cosigned: Checkpoint, witnesses: Mapping[str, bytes]) -> Checkpoint:
+    """The checkpoint with one valid line of each of these witnesses that has cosigned it, and nothing else of theirs.
+
+    A note may have few lines: a witness that could add more of them would make it one that no device reads.
+    """
+    for key, point in witnesses.items():
+        own = {key: point}
+        valid = [line for line in cosigned.lines_of(point) if witnesses_of(replace(cosigned, lines=(line,)), own)]
+        if valid:
+            before = checkpoint.lines_of(point)
+            others = tuple(line for line in checkpoint.lines if line not in before)
+            checkpoint = replace(checkpoint, lines=(*others, valid[0]))
+    return checkpoint
 
 
 def sign_pack(pack: bytes, keys: Iterable[SigningKey]) -> bytes:

@@ -106,6 +106,10 @@ class Checkpoint:
         key_hash = _key_hash(name, _WITNESS_TYPE, point)
         return self.with_line(NoteLine(name, key_hash, time.to_bytes(_TIME_BYTES, "big") + signature.content))
 
+    def lines_of(self, witness: bytes) -> list[NoteLine]:
+        """What claims to be of this witness' key, under whatever name."""
+        return [line for line in self.lines if line.key_hash == _key_hash(line.name, _WITNESS_TYPE, witness)]
+
     def with_line(self, line: NoteLine) -> Checkpoint:
         others = tuple(one for one in self.lines if (one.name, one.key_hash) != (line.name, line.key_hash))
         return replace(self, lines=(*others, line))

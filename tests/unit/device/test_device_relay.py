@@ -23,6 +23,7 @@ def world(folder, *, mode="local", phase="client", gateway=None, **changes):
     task = MadeTask()
     with RecordingService() as service:
         made = MadeGateway(service.address)
+        made.task = task
         keys = {"minor": 2, "gateway": made.digests if gateway is None else gateway, **changes}
         service.log.key = task.key
         service.serve(task, phase=phase, **keys)
@@ -82,7 +83,8 @@ def test_a_device_that_starts_anew_sees_a_manifest_before_it_sends_its_code(tmp_
         agent.close()
         with DeviceAgent.open(tmp_path, clock=HandClock()) as again:
             assert again.consent("off").status == "withdrawn"
-        assert [request.method for request in gateway.opened[-2:]] == ["GET", "DELETE"]
+        assert [request.method for request in gateway.opened[-4:]] == ["GET", "GET", "GET", "DELETE"]
+        assert [request.path.rpartition("/")[2] for request in gateway.opened[-4:-2]] == ["manifest", "checkpoint"]
 
 
 @pytest.mark.parametrize("named", [[], [OTHER.configuration.digest]])
@@ -91,7 +93,7 @@ def test_a_key_that_no_manifest_names_gets_nothing_but_public_questions(tmp_path
         outcome = sync(agent)
         assert (outcome.status, outcome.ok) == ("gateway-key", False)
         assert nothing_was_sent(service, agent)
-        assert [(request.method, request.fields) for request in gateway.opened] == [("GET", ())]
+        assert {(request.method, request.fields) for request in gateway.opened} == {("GET", ())}
 
 
 def test_an_earlier_manifest_names_no_key(tmp_path):
@@ -113,6 +115,24 @@ def test_a_relay_that_gives_out_its_own_key_does_not_see_a_code(tmp_path):
             assert sync(again).status == "gateway-key"
             outcome = again.consent("off")
             assert (outcome.status, outcome.ok) == ("unanswered", False)
+        assert {(request.method, request.fields) for request in spy.opened} == {("GET", ())}
+        assert len(service.received) == 1
+
+
+@pytest.mark.parametrize("why", ["rolled-back", "not-logged"])
+def test_a_manifest_that_is_refused_vouches_for_no_key(tmp_path, monkeypatch, why):
+    """Of a relay with a stolen key: an old manifest that named it, or one that was signed for this device alone."""
+    with world(tmp_path, mode=OPT_IN, phase="opt-in", sequence=9) as (agent, service, gateway, relay, _):
+        assert sync(agent).status == "reported"
+        spy = MadeGateway(service.address, bytes(reversed(range(32))))
+        relay.get, relay.post = spy.keys, spy.take
+        number = 3 if why == "rolled-back" else 12
+        service.manifest = gateway.task.manifest("opt-in", minor=2, sequence=number, gateway=spy.digests)
+        if why == "not-logged":
+            monkeypatch.setattr(service.log, "add", lambda manifest: None)
+        assert sync(agent).status == why
+        outcome = agent.consent("off")
+        assert (outcome.status, outcome.ok) == ("unanswered", False)
         assert {(request.method, request.fields) for request in spy.opened} == {("GET", ())}
         assert len(service.received) == 1
 

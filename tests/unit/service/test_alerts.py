@@ -19,11 +19,13 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
 from certificates import certificate
+from databases import DATABASES, fresh_database
 from searchblend.core.errors import InvalidParameter
 from searchblend.service import alerts
 from searchblend.service.alerts import AlertSender, alerting, channels_of, current_alerts
 from searchblend.service.settings import ServeSettings
 from searchblend.service.telemetry import Logbook, ServiceMetrics
+from searchblend.store.service_store import open_store
 from service_parts import QUERIES, SMALL, ManualClock, Service, crowd
 
 CONSOLE = "https://console.example"
@@ -128,7 +130,7 @@ def parts(tmp_path):
     service.store.close()
 
 
-def sender(parts, settings, log=None, metrics=None):
+def sender(parts, settings, log=None, metrics=None, name="one"):
     return AlertSender(
         parts.store,
         parts.clock,
@@ -136,6 +138,7 @@ def sender(parts, settings, log=None, metrics=None):
         Logbook(log or io.StringIO()),
         metrics or ServiceMetrics(),
         console=settings.console_address,
+        name=name,
     )
 
 
@@ -174,12 +177,56 @@ def test_a_review_that_waits_is_told_once_and_when_it_is_over(parts, settings, i
     assert link in mail.get_payload()
     sent = str(inbox.posts) + str(mail)
     assert not [word for word in (NAME, *QUERIES) if word in sent]
-    assert sender(parts, settings).update() == 0  # another process, or one that was started again
+    assert sender(parts, settings).update() == 0  # one that was started again
     parts.clock.time += 10
     parts.lifecycle.review(parts.current(task), actor="rob")
     assert send.update() == 2
     assert json.loads(inbox.posts[1][0])["change"] == "over"
     assert inbox.mails[1]["Subject"] == "searchblend: Over: A review waits, round 1"
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_of_two_processes_on_one_database_one_sends(kind, tmp_path):
+    """Both begin at the same moment, and the first that sends waits until the other has had its turn."""
+    where, log, metrics = fresh_database(kind, tmp_path), Logbook(io.StringIO()), ServiceMetrics()
+    parts = Service.start(where, tmp_path)
+    candidate(parts)
+    both, sent, ended = threading.Barrier(2), [], threading.Semaphore(0)
+
+    def send(message):
+        sent.append(message.alert)
+        assert ended.acquire(timeout=240)
+
+    def update(name):
+        with open_store(where) as store:
+            both.wait(240)
+            AlertSender(store, parts.clock, {"channel": send}, log, metrics, name=name).update()
+        ended.release()
+
+    threads = [threading.Thread(target=update, args=(name,)) for name in ("one", "other")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(240)
+    assert sent == ["A review waits"]
+    parts.store.close()
+
+
+def test_another_process_goes_on_when_one_has_ended_or_is_silent(parts, settings, inbox):
+    task = candidate(parts, shred_seconds=10 * 86_400)
+    one, other, third = (sender(parts, settings, name=name) for name in ("one", "other", "third"))
+    assert one.update() == 2
+    parts.clock.time += 10
+    parts.lifecycle.review(parts.current(task), actor="rob")
+    other.stop()  # of one that does not send: nothing changes
+    assert other.update() == 0
+    one.stop()
+    assert other.update() == 2
+    parts.clock.time += 899
+    assert third._is_sender() is False
+    parts.clock.time += 1
+    assert third._is_sender() is True
+    assert other.update() == 0
 
 
 def test_what_lasts_is_repeated_once_a_day(parts, settings, inbox):

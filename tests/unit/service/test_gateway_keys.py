@@ -8,7 +8,9 @@ from searchblend.core.errors import InputError
 from searchblend.service.clock import DAY
 from searchblend.service.workers.gateway_keys import ACCEPTED_SECONDS, ANNOUNCED_SECONDS, GatewayKeys
 from searchblend.service.workers.publisher import gateway_digests
+from searchblend.store.errors import StoreError
 from searchblend.store.service_store import open_store
+from searchblend.wire.ohttp import GatewayKey
 
 NOW = 1_800_000_000
 EVERY = 30 * DAY
@@ -95,3 +97,32 @@ def test_a_damaged_key_and_an_open_file_are_named(tmp_path):
     path.write_bytes(b"short")
     with pytest.raises(InputError, match="32 bytes"):
         GatewayKeys(folder, EVERY).make_first(NOW)
+
+
+def test_a_key_that_was_written_into_the_database_is_taken_off_the_record(store, tmp_path):
+    keys = GatewayKeys(tmp_path / "gateway", EVERY)
+    keys.keep_up(store, NOW)
+    (own,) = gateway_digests(store, NOW)
+    strange = GatewayKey.of_bytes(bytes(range(32))).configuration.encoded
+    store.artifacts.record_gateway_keys({strange: NOW + EVERY}, NOW)
+    assert len(gateway_digests(store, NOW)) == 2
+    with pytest.raises(StoreError, match="no gateway's folder"):
+        keys.keep_up(store, NOW)
+    assert gateway_digests(store, NOW) == (own,)
+    assert keys.keep_up(store, NOW) == 0
+
+
+def test_a_key_that_another_gateway_makes_meanwhile_is_no_strangers(store, tmp_path, monkeypatch):
+    one, other = (GatewayKeys(tmp_path / "gateway", EVERY) for _ in range(2))
+    one.keep_up(store, NOW)
+    later = NOW + EVERY - ANNOUNCED_SECONDS
+    record = store.artifacts.gateway_keys
+
+    def made_meanwhile(now):
+        monkeypatch.undo()
+        other.keep_up(store, later)
+        return record(now)
+
+    monkeypatch.setattr(store.artifacts, "gateway_keys", made_meanwhile)
+    one.keep_up(store, later - 1)
+    assert len(gateway_digests(store, later)) == 2

@@ -256,7 +256,7 @@ def read_public(played: Played) -> None:
     files = publisher.get(f"/v1/tasks/{played.task}/rounds/1/files").json()["files"]
     assert publisher.get(f"/v1/artifacts/{files['result.json']}").status_code == 200
     manifest, result = f"/v1/tasks/{played.task}/manifest", f"/v1/artifacts/{files['result.json']}"
-    for path in (manifest, result, "/v1/log/checkpoint"):
+    for path in (manifest, result, "/v1/log/checkpoint", "/v1/log/tile/0/000.p/1"):
         assert ask_sealed(played.clients["gateway"], "GET", path).status == 200
     for role in HTTP:
         assert played.health[role].get("/readyz").status_code == 200, role
@@ -362,17 +362,21 @@ MUST_NOT = [
     *((role, f"UPDATE {table} SET {column} = ''") for role in GRANTS for table, column in (
         ("ledger", "body"), ("audit", "body"), ("release_files", "name"), ("manifests", "content"),
         ("artifacts", "content"), ("trends", "query"), ("tasks", "settings"), ("rounds", "settings"),
+        ("log_entries", "content"),
     )),
     *((role, f"DELETE FROM {table}") for role in GRANTS for table in (
         "ledger", "audit", "release_files", "manifests", "artifacts", "trends", "tasks", "rounds", "admin_tokens",
+        "log_entries", "log_checkpoint",
     )),
     *((role, f"TRUNCATE {table}") for role in GRANTS for table in ("ledger", "audit", "contributions")),
     *((role, statement) for role in GRANTS for statement in (
         "CREATE TABLE x (y INTEGER)", "ALTER TABLE audit DISABLE TRIGGER USER", "DROP TABLE tasks",
         "UPDATE schema_version SET version = 0",
     )),
-    ("collector", "SELECT content FROM documents"),
-    ("intake", "SELECT content FROM documents"),
+    *((role, "SELECT content FROM documents") for role in ("collector", "intake", "gateway", "auditor")),
+    *((role, statement) for role in GRANTS if role != "publisher" for statement in (
+        "INSERT INTO log_entries (position, content) VALUES (9, '')", "UPDATE log_checkpoint SET content = ''",
+    )),
     ("collector", "SELECT code_hash FROM enrolments"),
     ("collector", "UPDATE rounds SET changed = 1"),
     ("intake", "UPDATE rounds SET changed = 1"),

@@ -13,7 +13,7 @@ from searchblend.cli.main import main
 from searchblend.service.log_audit import LogTrouble, read_log
 from searchblend.wire.manifest import decode_payload, decode_signed
 from searchblend.wire.merkle import TILE, leaf_hash, root_of, tile_at
-from searchblend.wire.signing import read_public_point, sign_checkpoint, witnesses_of
+from searchblend.wire.signing import SigningKey, read_public_point, sign_checkpoint, verify_checkpoint, witnesses_of
 from searchblend.wire.transparency import Checkpoint, decode_checkpoint, decode_entry, encode_checkpoint
 from service_http import http_service
 from service_parts import Service
@@ -96,10 +96,15 @@ def test_the_root_is_that_of_rfc_6962(size):
 
 
 def rewrite(service, position, entry):
-    """What a holder of the database's password can do."""
-    service.store.database.execute(
-        "UPDATE documents SET content = ? WHERE round_key = 0 AND name = ?", (entry, f"log entry {position:012d}")
-    )
+    """What the owner of the tables can do."""
+    own_the_tables(service)
+    service.store.database.execute("UPDATE log_entries SET content = ? WHERE position = ?", (entry, position))
+
+
+def own_the_tables(service):
+    """Their owner can let rows be changed that no role may change."""
+    for verb in ("update", "delete"):
+        service.store.database.execute(f"DROP TRIGGER IF EXISTS log_entries_no_{verb}")
 
 
 def test_a_publisher_signs_no_history_that_was_rewritten(tmp_path):
@@ -120,7 +125,9 @@ def test_what_was_signed_before_there_was_a_log_is_logged(tmp_path):
     task = service.task()
     service.work()
     sequence = service.store.artifacts.manifest(task.task)[0]
-    service.store.database.execute("DELETE FROM documents WHERE name LIKE 'log %'")
+    own_the_tables(service)
+    service.store.database.execute("DELETE FROM log_entries")
+    service.store.database.execute("DELETE FROM log_checkpoint")
     service.work()
     entries = [decode_entry(entry) for entry in service.store.log.entries()]
     assert [(entry.task, entry.sequence) for entry in entries if entry.task] == [(task.task, sequence)]
@@ -170,7 +177,8 @@ def test_a_mirror_verifies_a_split_view_is_shown_and_a_witness_cosigns(http, tmp
     service.work()  # nothing new: the witness' signature stays
     assert decode_checkpoint(service.store.log.checkpoint()).lines == cosigned.lines
 
-    service.store.database.execute("DELETE FROM documents WHERE name = 'log entry 000000000002'")  # an older backup
+    own_the_tables(service)
+    service.store.database.execute("DELETE FROM log_entries WHERE position = 2")  # an older backup
     assert command("restore", mirror, "--key", point, *place)["added"] == 1
     service.work()
     assert service.store.log.checkpoint() == (mirror / "checkpoint").read_bytes()
@@ -184,6 +192,41 @@ def test_a_mirror_verifies_a_split_view_is_shown_and_a_witness_cosigns(http, tmp
     assert "log entry" in command("verify", mirror, "--key", point, fails=1)
     (mirror / "checkpoint").write_bytes(b"{}")
     assert "signed note" in command("verify", mirror, "--key", point, fails=1)
+
+
+def test_a_witness_adds_one_line_and_cannot_make_the_checkpoint_unreadable(tmp_path):
+    service = Service.start(str(tmp_path / "service.db"), tmp_path)
+    service.task()
+    service.work()
+    present = decode_checkpoint(service.store.log.checkpoint())
+    witness, stranger = SigningKey.new(), SigningKey.new()
+    given = present
+    for i in range(30):  # as many names as there are lines
+        given = given.with_cosignature(f"w{i}.example", witness.public_point, witness.sign(given.cosigned_bytes(7)), 7)
+    given = given.with_cosignature("s", stranger.public_point, stranger.sign(given.cosigned_bytes(7)), 7)
+    path, point = tmp_path / "w.txt", witness.public_point.hex()
+    path.write_bytes(encode_checkpoint(given))
+    for _ in range(2):
+        command("attach", path, "--witness", point, "--data-dir", tmp_path)
+        cosigned = decode_checkpoint(service.store.log.checkpoint())
+        assert len(cosigned.lines) == len(present.lines) + 1
+        assert witnesses_of(cosigned, {key.key_id: key.public_point for key in (witness, stranger)}) == {witness.key_id}
+    assert verify_checkpoint(service.store.log.checkpoint(), pinned(service)) == present
+    service.store.close()
+
+
+def test_a_log_that_says_it_is_endless_keeps_no_witness_busy(tmp_path):
+    key = SigningKey.new()
+    endless = sign_checkpoint(Checkpoint("searchblend/x", 10**14, root_of([])), [key])
+    asked = []
+
+    def fetch(path, most):
+        asked.append(path)
+        return encode_checkpoint(endless)
+
+    with pytest.raises(LogTrouble, match="more than any device reads"):
+        read_log(fetch, {key.key_id: key.public_point})
+    assert asked == ["checkpoint"]
 
 
 def test_two_manifests_of_one_number_are_found(http):

@@ -214,8 +214,9 @@ def test_the_published_list_has_the_curators_word_and_nothing_of_what_was_remove
     assert not is_drawn(service, replace(round_, number=2), message)
 
 
+@pytest.mark.parametrize("has_word", [True, False], ids=["", "without the curator's word"])
 @pytest.mark.parametrize("when", [CANDIDATE, REVIEWED])
-def test_a_query_that_was_written_into_the_list_is_asked_of_nobody(service, when):
+def test_a_query_that_was_written_into_the_list_is_asked_of_nobody(service, when, has_word):
     task = service.task(delta=1e-4)
     round_ = drawn_list(service, task)
     if when == REVIEWED:
@@ -223,6 +224,8 @@ def test_a_query_that_was_written_into_the_list_is_asked_of_nobody(service, when
     content = json.loads(service.store.artifacts.kept(round_.key, when))
     content["head"][0][0] = "one person's own"
     service.store.artifacts.keep(round_.key, when, json.dumps(content).encode())
+    if not has_word:  # as rounds of versions that drew without one
+        service.store.artifacts.drop(round_.key, OPTIN_RESULT)
     if when == CANDIDATE:
         service.lifecycle.review(round_, actor="rob")
     service.work()

@@ -406,6 +406,11 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
     )
     old.reports.add([arrivals(key, report_ids("a", "b"), [[0], [1]])], now=5)
     old.ledger.debit("r1", "everybody", "w1", ONE)
+    logged = [bytes([65 + i]) * 9 for i in range(12)]  # kept as inner documents until version 10
+    for i, entry in enumerate(logged):
+        old.artifacts.keep(0, f"log entry {i:012d}", entry)
+    old.artifacts.keep(0, "log checkpoint", b"note")
+    old.artifacts.keep(key, "candidate", b"list")
     before = (old.reports.counts(key, 2).tolist(), old.audit.rows(), old.ledger.rows())
     with pytest.raises(WrongSchema, match=r"has version 1.*searchblend database migrate"):
         open_store(where)
@@ -419,6 +424,9 @@ def test_a_filled_database_of_the_first_version_is_refused_until_it_is_migrated(
         assert round_.key_signature is None
         assert (store.reports.counts(key, 2).tolist(), store.audit.rows(), store.ledger.rows()) == before
         assert store.artifacts.trends(TASK) == []
+        assert (store.log.entries(), store.log.checkpoint()) == (logged, b"note")
+        assert store.artifacts.kept_under(0, "log") == {}
+        assert store.artifacts.kept(key, "candidate") == b"list"
         store.ledger.check()
         with pytest.raises(StoreError):  # a key with which tags of the first version could be made again
             store.database.execute("SELECT tag_key FROM rounds")

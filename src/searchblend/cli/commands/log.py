@@ -103,7 +103,7 @@ def _cosign(options: argparse.Namespace) -> JsonObject:
 
 
 def _attach(options: argparse.Namespace) -> JsonObject:
-    from searchblend.wire.signing import witnesses_of
+    from searchblend.wire.signing import attached, witnesses_of
     from searchblend.wire.transparency import decode_checkpoint, encode_checkpoint
 
     given, witnesses = _note(options.file), _points(options.witness, "witness")
@@ -114,8 +114,7 @@ def _attach(options: argparse.Namespace) -> JsonObject:
         present = None if note is None else decode_checkpoint(note)
         if present is None or present != given:
             raise RunError("the log has another checkpoint by now; let the witness sign that one")
-        for line in (line for line in given.lines if line.name != given.origin):
-            present = present.with_line(line)
+        present = attached(present, given, witnesses)
         store.log.keep_checkpoint(encode_checkpoint(present))
     return {**_head(present), "witnesses": sorted(witnesses_of(present, witnesses))}
 

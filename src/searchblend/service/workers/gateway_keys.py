@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from searchblend.core.errors import InputError, OutputError
 from searchblend.files.durable import destroy, keep_first_secret, make_key_folder, read_key_file
 from searchblend.service.clock import DAY
+from searchblend.store.errors import StoreError
 from searchblend.store.service_store import ServiceStore
 from searchblend.wire.ohttp import GatewayKey
 
@@ -55,7 +56,10 @@ class GatewayKeys:
         return [keys[starts] for starts in order]
 
     def keep_up(self, store: ServiceStore, now: int) -> int:
-        """Make the next key when it is time, destroy those whose time is over, put the others on record."""
+        """Make the next key when it is time, destroy those whose time is over, put the others on record.
+
+        ``StoreError`` if a stranger's key was on record: it is taken off, and devices that saw it named may use it.
+        """
         self.make_first(now)
         newest = max(self._keys)
         if newest + self._every - ANNOUNCED_SECONDS <= now:
@@ -66,7 +70,21 @@ class GatewayKeys:
         self._keys = {starts: key for starts, key in self._keys.items() if starts not in over}
         configurations = {key.configuration.encoded: self._ends(starts, now) for starts, key in self._keys.items()}
         with store.transaction():
-            return store.artifacts.record_gateway_keys(configurations, now)
+            strange = self._strange(store, now)
+            store.artifacts.drop_gateway_keys(strange)
+            new = store.artifacts.record_gateway_keys(configurations, now)
+        if strange:
+            raise StoreError("a key that is in no gateway's folder was on record, and is taken off")
+        return new
+
+    def _strange(self, store: ServiceStore, now: int) -> set[bytes]:
+        """Configurations on record that no gateway has put there: whoever writes to the database could be reading."""
+        own = {key.configuration.encoded for key in self._keys.values()}
+        strange = set(store.artifacts.gateway_keys(now)) - own
+        if strange:  # another gateway may have made a key meanwhile: the file comes first
+            self._load()
+            strange -= {key.configuration.encoded for key in self._keys.values()}
+        return strange
 
     def _ends(self, starts: int, now: int) -> int:
         """Until when a key is accepted; the newest one for as long as there is no other."""

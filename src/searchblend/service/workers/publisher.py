@@ -107,13 +107,14 @@ class Publisher(RoundJobs):
     ) -> None:
         super().__init__(store, clock, PUBLISHER, {"client-open": self._client_open, "publish": self._publish})
         self._keys, self._curators, self._fetch_terms = keys, curators, fetch_terms
+        self._signed_log = self._last_log = 0, EMPTY_ROOT
+        """size and root of the log as it was signed here last, and of the last of these that is committed"""
 
     def _client_open(self, job: LeasedJob, round_: Round) -> None:
         """The head list becomes public and every client is charged: one commit."""
         settings, figures = settings_of(round_), self._reviewed_list(round_)
         named = self._optin_result(round_)
-        # A round that an earlier version drew has none: its list is published for devices of that version.
-        if named is not None and not is_drawn_by_curator(named, figures.head, drawn_by(round_), self._curators):
+        if named is None or not is_drawn_by_curator(named, figures.head, drawn_by(round_), self._curators):
             self._give_up(job, round_, "altered-list")
             return
         document = encode_head_list(figures.head, settings.params, figures.design, optin_result=named)
@@ -244,6 +245,7 @@ class Publisher(RoundJobs):
             self._store.artifacts.add_manifest(task.task, sequence, wanted.expires, message)
             self._store.artifacts.put(payload, "application/json")
             self._log([LogEntry.of_manifest(task.task, sequence, payload)], keys)
+        self._last_log = self._signed_log
         return True
 
     def _log_keys(self, keys: Sequence[SigningKey]) -> None:
@@ -251,7 +253,9 @@ class Publisher(RoundJobs):
         points = [(SIGNING_KEY, key.public_point) for key in keys]
         points += [(CURATOR_KEY, point) for point in self._curators.values()]
         with self._store.transaction():
-            self._log([LogEntry(kind, point.hex()) for kind, point in points], keys)
+            is_new = self._log([LogEntry(kind, point.hex()) for kind, point in points], keys)
+        if is_new:
+            self._last_log = self._signed_log
 
     def _log(self, wanted: Sequence[LogEntry], keys: Sequence[SigningKey]) -> bool:
         """Append what is not in the log, and sign the new checkpoint: part of the caller's transaction."""
@@ -265,13 +269,17 @@ class Publisher(RoundJobs):
         entries = log.entries()
         leaves = [leaf_hash(entry) for entry in [*entries, *new]]
         known = (before.size, before.root) if before else (0, EMPTY_ROOT)
-        if (len(entries), root_of(leaves[: len(entries)])) != known:
-            # Signing it would show devices another history than they know.
+        # An older checkpoint is as genuine as the newest one, so both are compared: with the entries, and with what was
+        # here before. Signing anything else would show devices another history than they know.
+        size, root = self._last_log
+        if (len(entries), root_of(leaves[: len(entries)])) != known or root_of(leaves[:size]) != root:
             raise StoreError("the entries of the log are not those of its checkpoint; nothing is signed")
         for position, entry in enumerate(new, len(entries)):
             log.append(entry, position)
         origin = before.origin if before else f"searchblend/{keys[0].key_id}"
-        log.keep_checkpoint(encode_checkpoint(sign_checkpoint(Checkpoint(origin, len(leaves), root_of(leaves)), keys)))
+        signed = sign_checkpoint(Checkpoint(origin, len(leaves), root_of(leaves)), keys)
+        log.keep_checkpoint(encode_checkpoint(signed))
+        self._signed_log = signed.size, signed.root
         return bool(new)
 
     def _manifest(self, task: Task, sequence: int, now: int) -> Manifest:
