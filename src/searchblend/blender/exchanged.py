@@ -23,6 +23,7 @@ STEPS: Final = ("create_head_list", "estimate_optin", "collect_reports", "estima
 _OF_PROMISE: Final = STEPS[:3]
 """those that see a person's data; what follows them is post-processing (proofs/post_processing.md)"""
 OUTSIDE: Final = "code from outside"
+WITHIN: Final = "a promise within the budget"
 _MOST_LETTERS: Final = 200
 
 
@@ -90,5 +91,18 @@ def from_outside(release: BlenderRelease, method: Method, vouched_by: str | None
     detail = f"{path} is not part of searchblend, and nothing here has checked what it states; "
     detail += "no one vouches for it" if vouched_by is None else f"{vouched_by} vouches for it"
     stated = release.guarantee
-    conditions = (*stated.conditions, Condition(OUTSIDE, vouched_by is not None, detail))
+    conditions = (*stated.conditions, Condition(OUTSIDE, vouched_by is not None, detail), *_beyond(release))
     return replace(release, method=path, guarantee=replace(stated, conditions=conditions, published=None))
+
+
+def _beyond(release: BlenderRelease) -> Sequence[Condition]:
+    """That a method states more than what a ledger is debited, which is the budget for replacing a user."""
+    stated, budget = release.guarantee, release.params.budget
+    is_larger = stated.epsilon > budget.epsilon or stated.delta > budget.delta
+    if stated.neighbors is Neighbors.REPLACE_ONE and not is_larger:
+        return ()
+    said, paid = f"ε = {stated.epsilon:g}, δ = {stated.delta:g}", f"ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+    detail = (
+        f"the method states {said} for {stated.neighbors.value}, where {paid} for {Neighbors.REPLACE_ONE.value} is "
+    )
+    return (Condition(WITHIN, False, f"{detail}what a ledger is debited"),)

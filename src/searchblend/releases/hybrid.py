@@ -41,10 +41,10 @@ from searchblend.wire.release import (
     BLENDER_PUBLIC,
     RESULT,
     STATEMENT,
+    all_caveats,
     decode_result,
     encode_statement,
     json_file,
-    log_caveats,
     make_statement,
     method_caveats,
     result_files,
@@ -214,11 +214,9 @@ def hybrid_files(
         parameters={**result.parameters, "log": dict(log)},
         guarantee=result.guarantee,
         public=BLENDER_PUBLIC,
-        caveats=[
-            *BLENDER_CAVEATS,
-            *method_caveats(release.method, release.params.records_per_client),
-            *log_caveats(log),
-        ],
+        caveats=all_caveats(
+            [*BLENDER_CAVEATS, *method_caveats(release.method, release.params.records_per_client)], log
+        ),
         notice=result.notice,
     )
     if html:

@@ -153,7 +153,13 @@ class Session(contextlib.AbstractContextManager["Session"]):
         return self._delivered(run_release(settings), entry)
 
     def select_values(
-        self, table: LogInput, budget: Budget, *, release_id: str | None = None, **options: Any
+        self,
+        table: LogInput,
+        budget: Budget,
+        *,
+        release_id: str | None = None,
+        allow_large_delta: bool = False,
+        **options: Any,
     ) -> SavedRelease:
         """The values that enough users have, as ``sb.select_values`` selects them.
 
@@ -161,13 +167,14 @@ class Session(contextlib.AbstractContextManager["Session"]):
             table: files, or a table in memory
             budget: (ε, δ) of each user
             release_id: the release's name in the ledger; the session's unless given
+            allow_large_delta: whether δ may reach 1/users
             options: further arguments of ``sb.select_values``, such as ``user`` and ``value``
 
         Example:
             ``session.select_values(table, sb.Budget(1.0, 1e-7), release_id="versions")``
         """
         selection, entry = Selection.of(table, budget, **options), self._entry(release_id)
-        return self._delivered(run_selection(selection, allow_large_delta=True, ledger=entry), entry)
+        return self._delivered(run_selection(selection, allow_large_delta=allow_large_delta, ledger=entry), entry)
 
     def _entry(self, release_id: str | None) -> LedgerEntry:
         """Where a call is debited. The session's own id names one release: a second call must bring its own."""

@@ -12,17 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from searchblend.clickgraph.release.adaptive_selection import PARTS, FirstRound
 from searchblend.clickgraph.release.attribute_counts import AttributeForecast
 from searchblend.clickgraph.release.design import ClickGraphDesign
 from searchblend.clickgraph.release.release import ClickGraphRelease
+from searchblend.clickgraph.release.step import StepDesign
 from searchblend.core.attributes import Attribute
 from searchblend.core.documents import JsonObject
 from searchblend.core.errors import InvalidParameter, MessageError
 from searchblend.core.params import ClickGraphParams, Shares
-from searchblend.core.privacy import Budget
+from searchblend.core.privacy import UNIT, Budget
 from searchblend.core.statement import Statement
 from searchblend.wire.click_graph import STATEMENT_KIND, noise_parameters
-from searchblend.wire.release import log_caveats, make_statement
+from searchblend.wire.release import all_caveats, make_statement
 
 STATEMENT_TEXT: Final = "statement.txt"
 CAVEATS: Final = (
@@ -74,7 +76,7 @@ def click_graph_statement(
         parameters=parameters_of(release, options),
         guarantee=release.guarantee.stated(),
         public=[f"{what}: {why}" for what, why in release.treated_as_public.items()],
-        caveats=[*CAVEATS, *_of_windows(release.params), *log_caveats(options)],
+        caveats=all_caveats([*CAVEATS, *_of_windows(release.params)], options),
     )
 
 
@@ -98,7 +100,7 @@ def statement_page(release: ClickGraphRelease, *, created: str, options: JsonObj
         ("1. The guarantee", _guarantee(design)),
         (
             "2. Unit of privacy",
-            "One user id with all its searches and clicks. Two logs are neighbours if one of them has one user more. "
+            f"{_unit(release)} Two logs are neighbours if one of them has one user more. "
             "If instead a user's searches are replaced, ε counts twice and δ is multiplied by 1 + e^ε.",
         ),
         ("3. Mechanisms", _mechanisms(design)),
@@ -128,12 +130,17 @@ def statement_page(release: ClickGraphRelease, *, created: str, options: JsonObj
             "people, are the publisher's duty; a budget ledger adds them up.",
         ),
         ("10. Data", _data(options)),
-        ("11. What is not promised", " ".join([*CAVEATS, *_of_windows(params), *log_caveats(options)])),
+        ("11. What is not promised", " ".join(all_caveats([*CAVEATS, *_of_windows(params)], options))),
     ]
     heading = f"made {created}; ε = {budget.epsilon:g}, δ = {budget.delta:g}"
     return f"Privacy statement of a released query click graph\n{heading}\n" + "".join(
         f"\n{title}\n{_wrapped(text)}\n" for title, text in parts
     )
+
+
+def _unit(release: ClickGraphRelease) -> str:
+    unit = release.guarantee.unit
+    return "One user id with all its searches and clicks." if unit == UNIT else f"{unit[:1].upper()}{unit[1:]}."
 
 
 def _guarantee(design: ClickGraphDesign) -> str:
@@ -157,6 +164,8 @@ def _guarantee(design: ClickGraphDesign) -> str:
 def _mechanisms(design: ClickGraphDesign) -> str:
     lines = [f"Algorithm {design.params.algorithm} (proofs/README.md), accounting: {design.params.accounting}."]
     for step in design.steps:
+        if step.first_round is not None:
+            lines.append(_first_round(step, step.first_round))
         unit = "different things" if step.cap.distinct else "events"
         threshold = "all counts are published" if step.threshold is None else f"published from {step.threshold} on"
         lines.append(
@@ -164,6 +173,16 @@ def _mechanisms(design: ClickGraphDesign) -> str:
             f"{step.noise.scale:.4g}; {threshold}; ε = {step.epsilon:.4g}, δ = {step.delta:.2g}."
         )
     return "\n".join(lines)
+
+
+def _first_round(step: StepDesign, first: FirstRound) -> str:
+    """What directs a step in two rounds; none of its noisy weights is published."""
+    return (
+        f"{step.name}, first round: the same of each user, in weights of {first.units} at most; noise {step.law.law} "
+        f"of scale {first.noise.scale:.4g}; below {first.lower} dropped, from {first.upper} on published, between them "
+        f"counted again with new noise, and {first.carried / PARTS:.3g} of the first weight added; its cost is in the "
+        "ε and δ of the second round."
+    )
 
 
 def _utility(release: ClickGraphRelease) -> str:

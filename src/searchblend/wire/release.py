@@ -402,12 +402,28 @@ ROW_CAVEAT: Final = (
 )
 
 
+DELTA_CAVEAT: Final = (
+    "The log was a table of Delta Lake, whose library gives up a table for one string that is not UTF-8: that there is "
+    "a release says that there was none."
+)
+
+
+_OF_IDS: Final = "The unit is one user id"
+
+
+def all_caveats(usual: Iterable[str], log: JsonObject) -> list[str]:
+    """The usual caveats of a kind of release, and those of its log. Where a row is the unit, no id is one."""
+    of_rows = log.get("unit") == "row"
+    return [*(one for one in usual if not (of_rows and one.startswith(_OF_IDS))), *log_caveats(log)]
+
+
 def log_caveats(log: JsonObject) -> list[str]:
     """What the promise rests on, beside the mechanisms, by the way in which a log was read."""
     if "quoted_line_feeds" not in log:
         return [UNKNOWN_READING_CAVEAT]
     caveats = [QUOTED_LINE_FEEDS_CAVEAT] if log["quoted_line_feeds"] else []
     caveats += [ROW_CAVEAT] if log.get("unit") == "row" else []
+    caveats += [DELTA_CAVEAT] if log.get("format") == "delta" else []
     return [*caveats, *(text for field, text in USER_CAVEATS.items() if log.get("user") == field)]
 
 

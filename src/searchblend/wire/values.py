@@ -9,7 +9,7 @@ from searchblend.core.csv_cells import write_csv
 from searchblend.core.documents import JsonObject
 from searchblend.core.privacy import Guarantee, Neighbors
 from searchblend.mechanisms.value_selection import SelectionDesign
-from searchblend.wire.release import STATEMENT, encode_statement, json_file, log_caveats, make_statement
+from searchblend.wire.release import STATEMENT, all_caveats, encode_statement, json_file, make_statement
 
 VALUES_KIND: Final = "values"
 """``release.kind`` of the statement"""
@@ -52,6 +52,6 @@ def encode_values(
         parameters=parameters,
         guarantee=guarantee.stated(),
         public=(_PUBLIC_SIZE, _PUBLIC) if design.neighbors is Neighbors.REPLACE_ONE else (_PUBLIC,),
-        caveats=[f"What was counted: {design.contribution}.", *_CAVEATS, *log_caveats(table or {})],
+        caveats=[f"What was counted: {design.contribution}.", *all_caveats(_CAVEATS, table or {})],
     )
     return {**files, STATEMENT: json_file(encode_statement(statement))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,21 @@ class Stated(FirstAlone):
 
     def guarantee(self, figures: Any, params: sb.BlenderParams, trust: TrustModel) -> Guarantee:
         return paper_guarantee(params, trust, cryptographic=figures.cryptographic)
+
+
+class Dear(Stated):
+    """Its promise is larger than the budget of the run, which a ledger is debited."""
+
+    def guarantee(self, figures: Any, params: sb.BlenderParams, trust: TrustModel) -> Guarantee:
+        larger = replace(params, budget=sb.Budget(2 * params.budget.epsilon, params.budget.delta))
+        return paper_guarantee(larger, trust, cryptographic=figures.cryptographic)
+
+
+class OfOthers(Stated):
+    """Its promise is for adding and removing a user: half of what a ledger is debited for."""
+
+    def guarantee(self, figures: Any, params: sb.BlenderParams, trust: TrustModel) -> Guarantee:
+        return replace(super().guarantee(figures, params, trust), neighbors=sb.Neighbors.ADD_REMOVE_ONE)
 
 
 class Boasting(Stated):
@@ -164,3 +180,10 @@ def test_what_is_no_method_is_one_line(method: str, words: str, log: Path, capsy
     assert words in error
     assert not Path("out").exists()
     assert main(["run", str(log), "--method", "steps_from_outside:Stated", "--dry-run"]) == 2
+
+
+@pytest.mark.parametrize("method", [Dear, OfOthers])
+def test_a_promise_beyond_what_the_ledger_is_debited_does_not_hold(method: type[Stated]):
+    assert run(Stated(), vouched_by="Ann").guarantee.holds
+    guarantee = run(method(), vouched_by="Ann").guarantee
+    assert [one.name for one in guarantee.conditions if not one.holds] == ["a promise within the budget"]

@@ -21,13 +21,14 @@ from searchblend.clickgraph.release.adaptive_selection import (
 )
 from searchblend.clickgraph.release.click_log import InMemoryClickLog, Search
 from searchblend.clickgraph.release.design import ClickGraphDesign
-from searchblend.clickgraph.release.release_data import select_queries
+from searchblend.clickgraph.release.release_data import release_data, select_queries
 from searchblend.core.params import ClickGraphParams
 from searchblend.core.privacy import Budget
 from searchblend.core.randomness import SystemRandomness
-from searchblend.mechanisms.gaussian_account import total_delta, weight
+from searchblend.mechanisms.gaussian_account import Reach, total_delta, weight
 from searchblend.mechanisms.rounded_gaussian import RoundedGaussian
 from searchblend.synthetic.seeded import SeededRandomness
+from searchblend.wire.click_graph_statement import statement_page
 
 UNITS, SIGMA, THRESHOLD = 8, 16, 70
 FIRST = FirstRound(RoundedGaussian(Fraction(SIGMA)), UNITS, lower=32, upper=85, carried=PARTS // 2)
@@ -151,6 +152,64 @@ def test_the_first_round_has_its_price():
     assert worst(0.5, THRESHOLD) > total_delta(0.5, forgotten)
 
 
+CLICK_SIGMA, CLICK_THRESHOLD = 2.0, 6
+ENDS = np.arange(-6, 8) + 0.5
+PUBLISHED = (FIRST.upper <= Z)[:, None] | (
+    RUNNING[:, None] & (FIRST.carried * Z[:, None] + PARTS * Z[None, :] >= PARTS * THRESHOLD)
+)
+"""whether the shared query is, by (Z₁, Z₂)"""
+
+
+def clicks(total, sigma):
+    """The law of a noisy count of clicks, those far out taken together."""
+    return np.diff(ndtr((ENDS - total) / sigma), prepend=0, append=1)
+
+
+def excess(p, q, first, second):
+    """Σ (p·first − q·second)₊ over cells and a further, independent outcome, whose likelihood ratio is monotone."""
+    order = np.argsort(first / second)[::-1]
+    tops = [np.concatenate([[0], np.cumsum(one[order])]) for one in (first, second)]
+    ratio = (second / first)[order]  # rising: the best outcomes for ``first`` come first
+    kept = np.searchsorted(ratio, p / np.maximum(q, 1e-300))
+    return float((p * tops[0][kept] - q * tops[1][kept]).sum())
+
+
+def worst_with_clicks(epsilon, sigma=CLICK_SIGMA):
+    """Both rounds, and then the clicks on the shared query, where it was published: the user clicked on what others
+    click, whose count is published, and on something that no one else has, which is named or not."""
+    alone = float(ndtr(-(CLICK_THRESHOLD - 1.5) / sigma))
+    more, same = clicks(1, sigma), clicks(0, sigma)
+    growth, largest = math.exp(epsilon), 0.0
+    for others in (4, 7, 10):
+        for held in (("shared",), ("shared", "own")):
+            (silent, named), (without, _) = joint(others, held, THRESHOLD), joint(others, (), THRESHOLD)
+            hidden = [law[~PUBLISHED] for law in (silent, without)]
+            seen, gone = silent[PUBLISHED], without[PUBLISHED]
+            appears = named.sum() + np.maximum(hidden[0] - growth * hidden[1], 0).sum() + alone * seen.sum()
+            appears += excess((1 - alone) * seen, growth * gone, more, same)
+            vanishes = np.maximum(hidden[1] - growth * hidden[0], 0).sum()
+            vanishes += excess(gone, growth * (1 - alone) * seen, same, more)
+            largest = max(largest, float(appears), float(vanishes))
+    return largest
+
+
+def stated_with_clicks(epsilon, sigma=CLICK_SIGMA):
+    named = OwnQueries(2, FIRST, SIGMA, UNITS).named(THRESHOLD)
+    alone = float(ndtr(-(CLICK_THRESHOLD - 1.5) / sigma))
+    later = Reach.one(1 / sigma**2, math.log1p(-alone))
+    return total_delta(epsilon, reach_of_two_rounds(FIRST, UNITS, SIGMA, named), later)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_a_later_step_that_knows_what_was_published_is_within_what_both_state(epsilon):
+    assert worst_with_clicks(epsilon) <= stated_with_clicks(epsilon)
+
+
+def test_the_enumeration_rejects_a_later_step_that_is_free_or_has_less_noise():
+    assert worst_with_clicks(0.5) > stated(0.5)
+    assert worst_with_clicks(0.5, CLICK_SIGMA / 2) > stated_with_clicks(0.5)
+
+
 @cache
 def shipped(**options):
     params = {"algorithm": "adaptive_gaussian", "max_queries_per_user": 4} | options
@@ -226,6 +285,16 @@ def test_designs_stay_within_the_budget_and_say_both_rounds(budget, cap):
     document = design.as_json()["steps"][0]["first_round"]
     assert set(document) == {"noise_scale", "units", "lower", "upper", "carried"}
     assert document["upper"] > document["lower"] > document["units"]
+
+
+def test_the_statement_says_the_noise_of_both_rounds():
+    log = InMemoryClickLog([[Search("q")]] * 400)
+    release = release_data(log, shipped().params, randomness=SeededRandomness(1))
+    page = " ".join(statement_page(release, created="now", options={}).split())
+    first = release.design.rounds[0].first_round
+    for figure in (f"scale {first.noise.scale:.4g}; below {first.lower} dropped", f"from {first.upper} on published"):
+        assert f"{figure}" in page
+    assert f"scale {release.design.rounds[0].noise.scale:.4g}" in page
 
 
 def test_the_noise_of_the_first_round_is_that_of_its_share():

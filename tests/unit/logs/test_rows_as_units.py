@@ -100,6 +100,7 @@ def test_the_values_of_a_table_of_counts_are_selected(tmp_path: Path, capsys):
     assert statement["guarantee"]["unit"] == ROW_UNIT
     assert statement["parameters"]["table"]["unit"] == "row"
     assert any("declared a row to be the unit" in caveat for caveat in statement["caveats"])
+    assert not any("one user id" in caveat for caveat in statement["caveats"])
     assert main(["release", "verify", str(out)]) == 0
     duckdb.sql(f"COPY (FROM read_csv('{path}', ignore_errors = true)) TO '{tmp_path}/terms.parquet'")
     assert set(select_values(tmp_path / "terms.parquet", Budget(4, 1e-6), value="term", unit="row").counts) == {
@@ -121,6 +122,8 @@ def test_a_release_says_that_nothing_is_promised_to_a_person(kind: str, tmp_path
     statement = json.loads((out / "statement.json").read_text())
     assert statement["guarantee"]["unit"] == ROW_UNIT
     assert any("Nothing is promised to a person" in caveat for caveat in statement["caveats"])
+    texts = [*statement["caveats"], *(file.read_text() for file in out.glob("statement.txt"))]
+    assert not [text for text in texts if "one user id" in text.lower()]
     assert "one counted row, which is one search and not one person" in (out / "index.html").read_text()
     assert main(["release", "verify", str(out)]) == 0
     assert main(["ledger", "show", str(ledger), "--json"]) == 0

@@ -115,6 +115,7 @@ def test_rows_that_were_deleted_from_delta_lake_do_not_come_back(tmp_path: Path,
     statement = json.loads((tmp_path / "out" / "statement.json").read_text())
     assert statement["parameters"]["log"]["snapshot"] == "1"
     assert statement["parameters"]["log"]["format"] == "delta"
+    assert any("one string that is not UTF-8" in caveat for caveat in statement["caveats"])
 
 
 def deletion_vector(rows: list[int]) -> dict[str, Any]:

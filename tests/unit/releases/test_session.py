@@ -76,6 +76,7 @@ def test_what_cannot_be_delivered_is_not_charged(path: Path, tmp_path: Path) -> 
         lambda s: s.run(tmp_path / "none.tsv", RUN, release_id="c"),
         lambda s: s.run(LOG, RUN, method="other", release_id="d"),
         lambda s: s.run(LOG, sb.BlenderParams(sb.Budget(1.0, 0.01)), release_id="e"),
+        lambda s: s.select_values(TABLE, sb.Budget(1.0, 1 / 900), release_id="h"),
         lambda s: s.run(LOG, RUN, optin_fraction=1e-9, release_id="f"),
         lambda s: s.release(LOG, sb.ClickGraphParams(BUDGET, urls="public", public_source="x"), release_id="g"),
     ]
@@ -84,6 +85,15 @@ def test_what_cannot_be_delivered_is_not_charged(path: Path, tmp_path: Path) -> 
             with pytest.raises(sb.SearchblendError):
                 call(session)
     assert spent(path) == []
+
+
+def test_a_large_delta_is_taken_by_name_alone(path: Path) -> None:
+    large = sb.Budget(1.0, 1 / 900)
+    with sb.Session(sb.Ledger(path.with_name("other.ledger")), "drinkers") as session:
+        with pytest.raises(sb.InvalidParameter, match="allow-large-delta"):
+            session.select_values(TABLE, large, release_id="one")
+        session.select_values(TABLE, large, release_id="one", allow_large_delta=True)
+        session.select_values(TABLE, large, release_id="two", neighbors=sb.Neighbors.ADD_REMOVE_ONE)
 
 
 def test_that_nothing_passed_is_paid_for_and_raised_again(path: Path) -> None:
