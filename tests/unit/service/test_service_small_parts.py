@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 
 import pytest
 
 from databases import fresh_database
 from searchblend.core.documents import encode
+from searchblend.core.errors import RunError
 from searchblend.core.records import HeadList
 from searchblend.service.api.writers import ReportWriter, StoreThread
 from searchblend.service.process import VARIABLE, crash_points
 from searchblend.service.review import query_reason, suspicious_entries, url_reason
+from searchblend.service.serve import listen
 from searchblend.service.services import TokenBucket
 from searchblend.service.telemetry import Logbook, ServiceMetrics
 from searchblend.service.workers.vault import KeyLost, Vault
@@ -228,3 +231,12 @@ def test_a_refusal_that_comes_while_the_last_ones_are_written_is_counted(tmp_pat
     asyncio.run(asyncio.wait_for(stop_meanwhile(), 240))
     assert parts.store.reports.refusals(round_.key) == {"malformed": 2}
     parts.store.close()
+
+
+def test_a_port_in_use_is_named_once():
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            RunError, match=f"^{re.escape(f'127.0.0.1:{port}: cannot listen: Address already in use')}$"
+        ):
+            listen("127.0.0.1", port)

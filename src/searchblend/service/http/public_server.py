@@ -131,7 +131,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=BACKLOG)
     except OSError as error:
-        raise RunError(f"{host}:{port}: cannot listen: {error.strerror}") from error
+        why = str(error.strerror).partition(" (while")[0]  # Python repeats the address there
+        raise RunError(f"{host}:{port}: cannot listen: {why}") from error
 
 
 def port_of(listener: socket.socket) -> int:
