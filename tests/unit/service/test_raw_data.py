@@ -156,12 +156,12 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
     code = parts.lifecycle.enrol(task, 1, actor="t")[0]
     round_ = parts.open(task)
     headers = {
-        "origin": "moz-extension://canary-origin",
-        "user-agent": "canary-agent",
+        "origin": "moz-extension://canary7f3a-origin",
+        "user-agent": "canary7f3a-agent",
         "x-forwarded-for": "198.51.100.77",
         "forwarded": "for=198.51.100.77",
-        "cookie": "canary-cookie=1",
-        "referer": "http://canary-referer.example",
+        "cookie": "canary7f3a-cookie=1",
+        "referer": "http://canary7f3a-referer.example",
     }
     server = ServerProcess(tmp_path, where)
     with running(server):
@@ -171,18 +171,18 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
             at = f"/v1/tasks/{round_.task}/rounds/{round_.number}"
             kind_of = {"content-type": "application/vnd.searchblend.sealed", "authorization": f"Bearer {code}"}
             assert client.post(f"{at}/contributions", content=sealed, headers=kind_of).status_code == 200
-            stranger = {**kind_of, "authorization": "Bearer sbe_canary-credential-unknown"}
+            stranger = {**kind_of, "authorization": "Bearer sbe_canary7f3a-credential-unknown"}
             assert client.post(f"{at}/contributions", content=sealed, headers=stranger).status_code == 401
-            assert client.post(f"{at}/contributions", content=b"canary-body", headers=kind_of).status_code == 400
-            assert client.post(f"{at}/reports", content=b"canary-body").status_code in (409, 415)
-            assert client.get("/v1/tasks/canary-task/manifest?q=canary-argument").status_code == 404
-            assert client.get("/canary-path?q=canary-argument").status_code == 404
-            wrong = {"authorization": "Bearer sba_canary-token"}
+            assert client.post(f"{at}/contributions", content=b"canary7f3a-body", headers=kind_of).status_code == 400
+            assert client.post(f"{at}/reports", content=b"canary7f3a-body").status_code in (409, 415)
+            assert client.get("/v1/tasks/canary7f3a-task/manifest?q=canary7f3a-argument").status_code == 404
+            assert client.get("/canary7f3a-path?q=canary7f3a-argument").status_code == 404
+            wrong = {"authorization": "Bearer sba_canary7f3a-token"}
             assert client.get("/admin/v1/tasks", headers=wrong).status_code == 401
             right = {"authorization": f"Bearer {operator}"}
-            assert client.post("/admin/v1/tasks", json={"name": "canary\0name"}, headers=right).status_code == 400
+            assert client.post("/admin/v1/tasks", json={"name": "canary7f3a\0name"}, headers=right).status_code == 400
             bad = client.post(
-                "/admin/v1/tasks", content=b'{"canary-json', headers={**right, "content-type": "application/json"}
+                "/admin/v1/tasks", content=b'{"canary7f3a-json', headers={**right, "content-type": "application/json"}
             )
             assert bad.status_code == 400
             parts.contribute(round_, people(300, seed=1))
@@ -193,7 +193,7 @@ def test_canaries_reach_no_log_metric_table_or_file(kind, tmp_path):
             metrics = client.get(f"{server.health}/metrics").text
         assert server.terminate() == 0
     assert parts.current(task).state is State.SHREDDED
-    needles = [b"canary", PLANTED.encode(), b"198.51.100.77", operator.encode(), code.encode()]
+    needles = [b"canary7f3a", PLANTED.encode(), b"198.51.100.77", operator.encode(), code.encode()]
     assert not [needle for needle in needles if needle in metrics.encode()]
     for folder in database_folders(kind, tmp_path):
         assert found_in(folder, needles) == []

@@ -49,13 +49,13 @@ _DRY_RUNS: Final = 2
 
 EXAMPLES = """\
 examples:
-  searchblend run searches.tsv -o hybrid                    the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
+  searchblend run searches.tsv -o hybrid                      the defaults: ε = 4, δ = 1e-5, 5 % opt-in, 50 queries
   searchblend run log.csv.gz -o hybrid --columns user=AnonID,query=Query,url=ClickURL
   searchblend run searches.tsv -o hybrid --opt-in-column consent --epsilon 2 --delta 1e-6
-  searchblend run 'aol/user-ct-*.gz' -o hybrid --memory 2GB  the ten files of AOL's collection
-  searchblend run - -o hybrid --format jsonl                a log by standard input, with a pipe in front
-  searchblend run searches.tsv --dry-run                    what it would promise; reads nothing
-  searchblend run searches.tsv --evaluate --json            compare with the truth (NOT PRIVATE)
+  searchblend run 'aol/user-ct-*.gz' -o hybrid --memory 2GB   the ten files of AOL's collection
+  searchblend run - -o hybrid --format jsonl                  a log by standard input, with a pipe in front
+  searchblend run searches.tsv --dry-run                      what it would promise; reads nothing
+  searchblend run searches.tsv --evaluate --json              compare with the truth (NOT PRIVATE)
 """
 
 
