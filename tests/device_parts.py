@@ -198,6 +198,7 @@ class RecordingService:
         service = self
 
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:

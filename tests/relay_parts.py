@@ -49,6 +49,7 @@ class SmallServer:
         post: Callable[[bytes], tuple[int, str, bytes] | None],
     ) -> None:
         class Handler(BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import re
+import socket
 
 import pytest
 
@@ -240,3 +241,11 @@ def test_a_port_in_use_is_named_once():
             RunError, match=f"^{re.escape(f'127.0.0.1:{port}: cannot listen: Address already in use')}$"
         ):
             listen("127.0.0.1", port)
+
+
+def test_an_answer_does_not_wait_for_the_acknowledgement_of_its_head():
+    """Whatever the event loop does with a connection: without uvloop each answer took 40 ms longer."""
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -129,10 +129,14 @@ def check_tls(certificate: str, key: str) -> None:
 
 def listen(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), backlog=BACKLOG)
+        listener = socket.create_server((host, port), backlog=BACKLOG)
     except OSError as error:
         why = str(error.strerror).partition(" (while")[0]  # Python repeats the address there
         raise RunError(f"{host}:{port}: cannot listen: {why}") from error
+    # Connections inherit it. asyncio takes a socket of no named protocol for none of TCP and leaves it out, so that a
+    # body would wait for the acknowledgement of its head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def port_of(listener: socket.socket) -> int:
