@@ -10,6 +10,8 @@ import pytest
 from searchblend.cli.main import EXTRA_OF, missing_extra
 from searchblend.cli.parser import SUMMARIES
 
+pytestmark = pytest.mark.thorough
+
 HEAVY = {"numpy", "duckdb", "matplotlib", "scipy", "rich", "zstandard", "dp_accounting", "sqlite3", "json", "asyncio"}
 
 

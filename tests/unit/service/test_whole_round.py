@@ -29,6 +29,8 @@ from searchblend.wire.sealed import fits_sealed
 from searchblend.wire.signing import SigningKey, verify_manifest
 from service_parts import SMALL, Service, crowd, people
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(params=DATABASES)
 def service(request, tmp_path):

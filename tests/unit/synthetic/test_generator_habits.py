@@ -12,6 +12,8 @@ from searchblend.core.errors import InvalidParameter
 from searchblend.synthetic.generator import generate_log
 from searchblend.synthetic.pieces import LogRequest
 
+pytestmark = pytest.mark.thorough
+
 PARAMS = sb.ClickGraphParams(sb.Budget(8.0, 1e-4), reformulations="typed", urls="private", allow_large_delta=True)
 
 

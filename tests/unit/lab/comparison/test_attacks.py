@@ -25,6 +25,8 @@ from searchblend_lab.evidence.laws.click_graph_faults import (
     whole_delta_each_round,
 )
 
+pytestmark = pytest.mark.thorough
+
 FALSE_ALARM = 1e-6
 RUNS = 400
 ALGORITHMS = ("gaussian", "weighted_gaussian", "adaptive_gaussian", "dp_sips", "kkmn2009")

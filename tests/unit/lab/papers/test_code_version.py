@@ -14,6 +14,8 @@ from searchblend_lab.import_graph import OURS, ImportGraph, syntax_tree
 from searchblend_lab.papers.cells import KINDS
 from searchblend_lab.papers.code_version import code_version
 
+pytestmark = pytest.mark.thorough
+
 MODULES = sorted({kind.module for kind in KINDS.values()})
 LOADED = """
 import importlib, json, sys

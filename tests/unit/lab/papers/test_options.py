@@ -14,6 +14,8 @@ from searchblend_lab.papers.heeding import NO_EFFECT, NOT_REAL, REASONS, without
 from searchblend_lab.papers.people import LogPeople, Rows, Searches, make_known
 from searchblend_lab.papers.registry import EXPERIMENTS
 
+pytestmark = pytest.mark.thorough
+
 USERS = np.repeat(np.arange(3), 3)
 LOG = LogPeople(
     "log",

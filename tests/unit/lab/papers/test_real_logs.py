@@ -17,6 +17,8 @@ from searchblend_lab.papers.comparisons.real import QUANTITIES, Mean, Situation
 from searchblend_lab.papers.comparisons.real_cells import TrueTop, compute, true_shares, true_top
 from searchblend_lab.papers.comparisons.real_logs import RealLog, measure_logs
 
+pytestmark = pytest.mark.thorough
+
 LOG = RealLog("a.tsv", "{}", "digest", 1000, 5000, (1.0,), 1e-5, 0.05)
 SUFFIXES = {".csv", ".json", ".md", ".parquet", ".png", ".svg"}
 
